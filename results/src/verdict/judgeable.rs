@@ -32,10 +32,10 @@ pub fn judgeable(claim: &ClaimSpec) -> Result<(), String> {
             Err(format!("a speed is judged as a ratio of two arms, not as {metric} by itself"))
         }
         (_, ClaimKind::Ratio) => Err(format!("a ratio of {metric} is not computed")),
-        (Path::Trained(_), _) if claim.signature.is_none() => {
+        (Path::Trained, _) if claim.signature.is_none() => {
             Err("without a signature nothing says which term is averaged over which updates".to_owned())
         }
-        (Path::Trained(_), ClaimKind::Bound | ClaimKind::Parity) => {
+        (Path::Trained, ClaimKind::Bound | ClaimKind::Parity) => {
             Err(format!("{metric} has no interval, which a bound and a parity need"))
         }
         _ if claim.signature.is_none() => {

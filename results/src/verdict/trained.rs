@@ -10,7 +10,7 @@ use crate::metrics::{Convention, Entry, Path, ScoreError, Signature, TrainedTerm
 /// outputs and for a claim without a signature.
 #[must_use]
 pub fn trained_term(claim: &ClaimSpec) -> Option<TrainingOptions> {
-    let Path::Trained(_) = Entry::find(&claim.metric)?.path else { return None };
+    let Path::Trained = Entry::find(&claim.metric)?.path else { return None };
     match Signature::parse(claim.signature.as_deref()?).ok()?.convention {
         Convention::Training(options) => Some(options),
         _ => None,

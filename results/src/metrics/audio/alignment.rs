@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::error::ScoreError;
+use crate::metrics::contract::ScoreError;
 
 /// Half the width of the diagonal band, as a share of the decoder's steps and in steps; the smaller
 /// one is used.

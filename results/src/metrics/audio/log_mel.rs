@@ -1,7 +1,7 @@
 //! Validated log-mel spectrograms, the input of metrics.
 
 use super::options::MOST_MELS;
-use crate::metrics::error::ScoreError;
+use crate::metrics::contract::ScoreError;
 
 /// Name of the array in error messages.
 const WHAT: &str = "a log-mel spectrogram";

@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 use super::log_mel::LogMel;
 use super::options::CepstralOptions;
 use super::warping::{Path, cheapest, straight};
-use crate::metrics::error::ScoreError;
+use crate::metrics::contract::ScoreError;
 
 /// Maximum number of frame pairs in one comparison: some ten seconds on one core.
 const MOST_PAIRS: usize = 1 << 30;

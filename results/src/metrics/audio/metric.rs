@@ -2,21 +2,16 @@
 
 use super::line::MeasuredLine;
 use super::options::{CepstralOptions, MelErrorOptions, check_mels};
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::{Parts, yes};
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
+use crate::metrics::contract::{
+    Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source, yes,
+};
 use zoo_recipes::Direction;
 
 /// Mean squared error of log-mel spectrograms.
-pub static MEL_ERROR: Entry =
-    Entry::measured("mel-error", "squared difference of log-mel values", read_error);
+pub static MEL_ERROR: Entry = Entry::measured("mel-error", "squared difference of log-mel values");
 
 /// Mel-cepstral distortion.
-pub static MCD: Entry = Entry::measured("mcd", "decibels", read_cepstra);
+pub static MCD: Entry = Entry::measured("mcd", "decibels");
 
 /// Mean opinion score.
 pub static MOS: Entry = Entry::unjudged("mos", "points, 1 to 5", Direction::Higher, "people give it");
@@ -48,7 +43,7 @@ impl Metric for CepstralOptions {
     }
 
     fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        measures(records, (*self).into())
+        measures(records, self)
     }
 
     fn value(&self, drawn: Drawn<'_>) -> f64 {
@@ -78,7 +73,7 @@ impl Metric for MelErrorOptions {
     }
 
     fn read(&self, records: &[String], _: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        measures(records, (*self).into())
+        measures(records, self)
     }
 
     fn value(&self, drawn: Drawn<'_>) -> f64 {
@@ -90,9 +85,9 @@ impl Metric for MelErrorOptions {
     }
 }
 
-/// The measures of all lines under a convention.
-fn measures(records: &[String], convention: Convention) -> Result<Reading, ScoreError> {
-    let rows = (1..).zip(records).map(|(place, line)| MeasuredLine::read(line, convention, place));
+/// The measures of all lines by these options.
+fn measures(records: &[String], options: &dyn Metric) -> Result<Reading, ScoreError> {
+    let rows = (1..).zip(records).map(|(place, line)| MeasuredLine::read(line, options, place));
     let rows = rows.collect::<Result<Vec<_>, _>>()?;
     Ok(Rows::even(2, rows.into_iter().flat_map(|(sum, count)| [sum, count]).collect()).into())
 }
@@ -102,13 +97,15 @@ fn mean(drawn: Drawn<'_>) -> f64 {
     arithmetic.ratio(sums[0], sums[1])
 }
 
-fn read_error(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+/// Reads the options of the mean squared error.
+pub fn read_error<C: From<MelErrorOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
     let mels = parts.number("mel", 1)?;
     parts.only("mean", "frame", DEFINITIONS)?;
-    Ok(Convention::MelError(MelErrorOptions { mels }))
+    Ok(MelErrorOptions { mels }.into())
 }
 
-fn read_cepstra(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+/// Reads the options of mel-cepstral distortion.
+pub fn read_cepstra<C: From<CepstralOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
     let cep = parts.take("cep")?;
     let last = cep.strip_prefix("1-").and_then(|last| Some((last, last.parse::<usize>().ok()?)));
     let Some((_, coefficients)) = last.filter(|(text, last)| *text == last.to_string()) else {
@@ -117,5 +114,5 @@ fn read_cepstra(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
     parts.only("dct", "ortho", DEFINITIONS)?;
     let (warped, mels) = (parts.yes("dtw")?, parts.number("mel", 2)?);
     parts.only("mean", "utterance", DEFINITIONS)?;
-    Ok(Convention::MelCepstral(CepstralOptions { coefficients, warped, mels }))
+    Ok(CepstralOptions { coefficients, warped, mels }.into())
 }

@@ -1,6 +1,6 @@
 //! Options of the metrics on spectrograms.
 
-use crate::metrics::error::ScoreError;
+use crate::metrics::contract::ScoreError;
 
 /// Maximum number of bands of a spectrogram; no front end uses more.
 pub(crate) const MOST_MELS: usize = 4096;

@@ -6,27 +6,21 @@ use zoo_recipes::Direction;
 
 use super::answer::is_right;
 use super::options::{AccuracyOptions, Share, Ties};
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::Parts;
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
+use crate::metrics::contract::{
+    Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source,
+};
 
 /// Share of records whose correct class is among the first k.
-pub static ACCURACY: Entry =
-    Entry::percent("accuracy", "percent", Direction::Higher, |parts| read(parts, Share::Right));
+pub static ACCURACY: Entry = Entry::percent("accuracy", "percent", Direction::Higher);
 
 /// Share of records whose correct class is not among the first k.
-pub static ERROR: Entry =
-    Entry::percent("error", "percent", Direction::Lower, |parts| read(parts, Share::Wrong));
+pub static ERROR: Entry = Entry::percent("error", "percent", Direction::Lower);
 
 /// Accuracy of the top-ranked class.
-pub static TOP1: Entry = Entry::alias("top1", &ACCURACY, |convention| has_top(convention, 1));
+pub static TOP1: Entry = Entry::alias("top1", &ACCURACY, &[("top", "1")]);
 
 /// Accuracy among the five top-ranked classes.
-pub static TOP5: Entry = Entry::alias("top5", &ACCURACY, |convention| has_top(convention, 5));
+pub static TOP5: Entry = Entry::alias("top5", &ACCURACY, &[("top", "5")]);
 
 /// Words of `ties:`.
 const TIES: [(&str, Ties); 2] = [("first", Ties::First), ("last", Ties::Last)];
@@ -90,12 +84,18 @@ impl Metric for AccuracyOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>, share: Share) -> Result<Convention, SignatureError> {
-    let (top, classes) = (parts.number("top", 1)?, parts.number("classes", 2)?);
-    let ties = parts.word("ties", &TIES)?;
-    Ok(Convention::Accuracy(AccuracyOptions { share, top, classes, ties }))
+/// Reads the options of accuracy.
+pub fn read_accuracy<C: From<AccuracyOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(read(parts, Share::Right)?.into())
 }
 
-fn has_top(convention: &Convention, k: usize) -> bool {
-    matches!(convention, Convention::Accuracy(AccuracyOptions { top, .. }) if *top == k)
+/// Reads the options of error.
+pub fn read_error<C: From<AccuracyOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(read(parts, Share::Wrong)?.into())
+}
+
+fn read(parts: &mut Parts<'_>, share: Share) -> Result<AccuracyOptions, SignatureError> {
+    let (top, classes) = (parts.number("top", 1)?, parts.number("classes", 2)?);
+    let ties = parts.word("ties", &TIES)?;
+    Ok(AccuracyOptions { share, top, classes, ties })
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::options::{AccuracyOptions, Ties};
-use crate::metrics::error::ScoreError;
-use crate::metrics::record::{is_object, parse, wrong};
+use crate::metrics::contract::{ScoreError, is_object, parse, wrong};
 
 /// Form of a valid record.
 const FORM: &str = "a record is `{\"scores\": [0.1, 2.5]}`, `{\"classes\": [3, 8, 1]}` or the class itself";

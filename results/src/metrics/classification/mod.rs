@@ -17,6 +17,6 @@ mod accuracy;
 mod answer;
 mod options;
 
-pub use accuracy::{ACCURACY, ERROR, TOP1, TOP5};
+pub use accuracy::{ACCURACY, ERROR, TOP1, TOP5, read_accuracy, read_error};
 pub use answer::{Class, ClassRecord};
 pub use options::{AccuracyOptions, Share, Ties};

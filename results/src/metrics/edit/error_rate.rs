@@ -29,24 +29,17 @@ use serde_json::{Map, Value};
 
 use super::levenshtein::{Aligner, Edit};
 use super::options::{ErrorRateOptions, ErrorUnit, Whitespace};
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::Parts;
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
-use crate::metrics::text::options::Case;
-use crate::metrics::text::{check_streams, is_space, limits};
+use crate::metrics::contract::{
+    Case, Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source, check_cells,
+    check_streams, is_space,
+};
 use zoo_recipes::Direction;
 
 /// Word error rate.
-pub static WER: Entry =
-    Entry::percent("wer", "percent", Direction::Lower, |parts| read(parts, ErrorUnit::Word));
+pub static WER: Entry = Entry::percent("wer", "percent", Direction::Lower);
 
 /// Character error rate.
-pub static CER: Entry =
-    Entry::percent("cer", "percent", Direction::Lower, |parts| read(parts, ErrorUnit::Character));
+pub static CER: Entry = Entry::percent("cer", "percent", Direction::Lower);
 
 /// Columns of a segment's statistics: edits, units of the reference.
 pub(crate) const WIDTH: usize = 2;
@@ -356,7 +349,7 @@ impl Metric for ErrorRateOptions {
             ErrorUnit::Word => "words",
             ErrorUnit::Character => "characters",
         };
-        limits::cells(unit, records, references, &|line| self.count_units(line))?;
+        check_cells(unit, records, references, &|line| self.count_units(line))?;
         let counts = corpus(records, references, self)?;
         let detail = counts.iter().copied().sum::<EditCounts>().parts(self.entry());
         Ok(Reading { rows: Rows::even(WIDTH, rows(&counts)), detail })
@@ -367,12 +360,22 @@ impl Metric for ErrorRateOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>, unit: ErrorUnit) -> Result<Convention, SignatureError> {
+/// Reads the options of word error rate.
+pub fn read_words<C: From<ErrorRateOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(read(parts, ErrorUnit::Word)?.into())
+}
+
+/// Reads the options of character error rate.
+pub fn read_characters<C: From<ErrorRateOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(read(parts, ErrorUnit::Character)?.into())
+}
+
+fn read(parts: &mut Parts<'_>, unit: ErrorUnit) -> Result<ErrorRateOptions, SignatureError> {
     let (case, space) = (parts.case()?, parts.take("space")?);
     let whitespace = parts.name("space", Whitespace::parse(&space))?;
     let hint = "`align:jiwer`: edits cost 1 each, and of equally short alignments jiwer's is counted";
     parts.only("align", "jiwer", hint)?;
-    Ok(Convention::ErrorRate(ErrorRateOptions { unit, case, whitespace }))
+    Ok(ErrorRateOptions { unit, case, whitespace })
 }
 
 #[cfg(test)]

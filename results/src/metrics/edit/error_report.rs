@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error_rate::{self, Alignment, EditCounts};
 use super::options::ErrorRateOptions;
-use crate::metrics::error::ScoreError;
+use crate::metrics::contract::ScoreError;
 
 /// The edits of every utterance of a corpus.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,9 +96,9 @@ impl<'a> ErrorReport<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::{ErrorUnit, Whitespace};
     use super::*;
-    use crate::metrics::edit::{ErrorUnit, Whitespace};
-    use crate::metrics::text::options::Case;
+    use crate::metrics::contract::Case;
 
     #[test]
     fn the_worst_come_first_and_lengths_add_up() {

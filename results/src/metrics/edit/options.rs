@@ -1,7 +1,6 @@
 //! Options of word and character error rate.
 
-use crate::metrics::error::{ScoreError, unknown};
-use crate::metrics::text::options::Case;
+use crate::metrics::contract::{Case, ScoreError, unknown};
 
 /// Unit that an error rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,36 +7,27 @@ use serde_json::Map;
 
 use super::options::{LikelihoodOptions, ObjectiveOptions, Quantity};
 use super::record;
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::Parts;
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
+use crate::metrics::contract::{
+    Arithmetic, Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source,
+};
 
 /// Mean loss on an evaluation set.
-pub static LOSS: Entry = Entry::measured("loss", "nats, or as the objective counts", read_loss);
+pub static LOSS: Entry = Entry::measured("loss", "nats, or as the objective counts");
 
 /// e to the power of the mean negative log-likelihood.
-pub static PERPLEXITY: Entry = Entry::measured("perplexity", "e to the power of nats", |parts| {
-    Ok(LikelihoodOptions::from_parts(parts, Quantity::Perplexity)?.into())
-});
+pub static PERPLEXITY: Entry = Entry::measured("perplexity", "e to the power of nats");
 
 /// Mean negative log-likelihood in bits.
-pub static BITS_PER_CHARACTER: Entry = Entry::measured("bits-per-character", "bits", |parts| {
-    Ok(LikelihoodOptions::from_parts(parts, Quantity::Bits)?.into())
-});
+pub static BITS_PER_CHARACTER: Entry = Entry::measured("bits-per-character", "bits");
 
 /// Name of the loss in sources that name the set.
-pub static VALID_LOSS: Entry = Entry::alias("valid-loss", &LOSS, |_| true);
+pub static VALID_LOSS: Entry = Entry::alias("valid-loss", &LOSS, &[]);
 
 /// Name of the perplexity in sources that name the set.
-pub static VALID_PERPLEXITY: Entry = Entry::alias("valid-perplexity", &PERPLEXITY, |_| true);
+pub static VALID_PERPLEXITY: Entry = Entry::alias("valid-perplexity", &PERPLEXITY, &[]);
 
 /// Abbreviated name of the perplexity.
-pub static PPL: Entry = Entry::alias("ppl", &PERPLEXITY, |_| true);
+pub static PPL: Entry = Entry::alias("ppl", &PERPLEXITY, &[]);
 
 impl Quantity {
     /// Converts a mean in nats to this quantity.
@@ -124,9 +115,22 @@ impl Metric for ObjectiveOptions {
     }
 }
 
-fn read_loss(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+/// Reads the options of a loss: of a likelihood, or of the recipe's objective.
+pub fn read_loss<C: From<LikelihoodOptions> + From<ObjectiveOptions>>(
+    parts: &mut Parts<'_>,
+) -> Result<C, SignatureError> {
     match parts.word("of", &[("nll", false), ("objective", true)])? {
         false => Ok(LikelihoodOptions::from_parts(parts, Quantity::Loss)?.into()),
         true => Ok(ObjectiveOptions::from_parts(parts)?.into()),
     }
+}
+
+/// Reads the options of perplexity.
+pub fn read_perplexity<C: From<LikelihoodOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(LikelihoodOptions::from_parts(parts, Quantity::Perplexity)?.into())
+}
+
+/// Reads the options of bits per character.
+pub fn read_bits<C: From<LikelihoodOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(LikelihoodOptions::from_parts(parts, Quantity::Bits)?.into())
 }

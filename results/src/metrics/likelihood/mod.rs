@@ -19,6 +19,9 @@ mod metric;
 mod options;
 mod record;
 
-pub use metric::{BITS_PER_CHARACTER, LOSS, PERPLEXITY, PPL, VALID_LOSS, VALID_PERPLEXITY};
-pub use options::{LikelihoodOptions, ObjectiveOptions, Quantity, SequenceOptions, Unit, Unknowns};
+pub use metric::{
+    BITS_PER_CHARACTER, LOSS, PERPLEXITY, PPL, VALID_LOSS, VALID_PERPLEXITY, read_bits, read_loss,
+    read_perplexity,
+};
+pub use options::{LikelihoodOptions, ObjectiveOptions, Quantity, SequenceOptions, Unknowns};
 pub use record::{LikelihoodPart, LikelihoodRecord, LossRecord, ModelState};

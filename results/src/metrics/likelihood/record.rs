@@ -4,9 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{LikelihoodOptions, Unit, Unknowns};
-use crate::metrics::error::ScoreError;
-use crate::metrics::record::{parse, wrong};
+use super::options::{LikelihoodOptions, Unknowns};
+use crate::metrics::contract::{ScoreError, Unit, parse, wrong};
 
 /// Form of a valid record.
 const FORM: &str = "a record is `{\"nats\": 12.3, \"tokens\": 4}`; docs/verdicts.md has all its keys";

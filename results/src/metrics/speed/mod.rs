@@ -1,25 +1,8 @@
-//! Speeds, times and memory: the units of work for timed arms, and the quantities that are not
-//! measured yet.
+//! Speeds, times and memory, and the quantities of a machine that are not measured yet.
 
-use serde::{Deserialize, Serialize};
 use zoo_recipes::Direction;
 
-use super::entry::{Entry, Path};
-
-/// The unit in which a speed is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Work {
-    /// Updates of the weights.
-    Updates,
-    /// Tokens of both sides, or frames of speech, without padding.
-    Tokens,
-    /// Tokens of the target side, without padding; for speech synthesis, frames of the target
-    /// spectrograms.
-    TargetTokens,
-    /// Sentence pairs or utterances.
-    Examples,
-}
+use crate::metrics::contract::{Entry, Path, Work};
 
 /// Updates of the weights per second.
 pub static UPDATES_PER_SECOND: Entry = Entry::timed("updates-per-second", "updates a second", Work::Updates);

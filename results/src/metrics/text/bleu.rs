@@ -6,26 +6,24 @@ use serde_json::{Map, Value};
 
 use super::ngrams::Lexicon;
 use super::options::{BleuOptions, Smoothing, Tokenizer};
-use super::{check_streams, limits, tokenise};
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::{EXAMPLE, Parts, yes};
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows, column_sums};
-use crate::metrics::signature::SignatureError;
-use crate::metrics::text::tokenised_bleu;
+use super::tokenise::tokenise;
+use crate::metrics::contract::{
+    Arithmetic, Drawn, EXAMPLE, Entry, Limit, Metric, Parts, Reading, Rows, ScoreError, SignatureError,
+    Source, check_lines, check_streams, column_sums, yes,
+};
 use zoo_recipes::Direction;
 
 /// BLEU: sacreBLEU's, and on tokenised text those of multi-bleu and fairseq.
-pub static BLEU: Entry = Entry::percent("bleu", "points, 0 to 100", Direction::Higher, read);
+pub static BLEU: Entry = Entry::percent("bleu", "points, 0 to 100", Direction::Higher);
 
 /// Highest n-gram order.
 pub const ORDER: usize = 4;
 /// Columns of a segment's statistics: hypothesis length, closest reference length, then matches and
 /// totals by order.
 pub(crate) const WIDTH: usize = 2 + 2 * ORDER;
+
+/// Maximum characters of a line, whose n-grams of words are counted.
+const MOST_CHARACTERS: usize = 500_000;
 
 /// A BLEU score and its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,6 +100,16 @@ impl BleuDetail {
             reference_length: count(1),
         }
     }
+}
+
+/// Checks every line against the limit of all kinds of BLEU.
+///
+/// # Errors
+/// [`ScoreError::LineTooLong`] names the first line that exceeds it.
+pub(super) fn check_length(hypotheses: &[String], references: &[Vec<String>]) -> Result<(), ScoreError> {
+    let count = |line: &str| line.chars().count();
+    let limit = Limit { most: MOST_CHARACTERS, unit: "characters", count: &count };
+    check_lines(&BLEU, limit, hypotheses, references)
 }
 
 /// Length of the reference that is closest to `length`; of two equally close ones, the shorter.
@@ -276,7 +284,7 @@ impl Metric for BleuOptions {
     }
 
     fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        limits::bleu(&BLEU, records, references)?;
+        check_length(records, references)?;
         let (rows, detail) = corpus(records, references, self)?;
         Ok(Reading { rows: Rows::even(WIDTH, rows), detail: detail.parts() })
     }
@@ -287,8 +295,8 @@ impl Metric for BleuOptions {
     }
 }
 
-/// Reads the options of any kind of BLEU from a signature.
-fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+/// Reads the options that any kind of BLEU states.
+pub(super) fn read(parts: &mut Parts<'_>) -> Result<BleuOptions, SignatureError> {
     let (case, effective_order) = (parts.case()?, parts.yes("eff")?);
     let tok = parts.take("tok")?;
     let tokenizer = parts.name("tok", Tokenizer::parse(&tok))?;
@@ -304,9 +312,5 @@ fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
     if value.is_none() && matches!(smoothing, Smoothing::Floor(_) | Smoothing::AddK(_)) {
         return parts.fail(format!("`smooth:{smooth}` has no value"), "write `floor[0.10]` or `add-k[1.00]`");
     }
-    let options = BleuOptions { case, effective_order, tokenizer, smoothing };
-    Ok(match tokenised_bleu::read(parts, &options)? {
-        Some(tokenised) => tokenised.into(),
-        None => options.into(),
-    })
+    Ok(BleuOptions { case, effective_order, tokenizer, smoothing })
 }

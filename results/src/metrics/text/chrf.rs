@@ -3,26 +3,24 @@
 use rayon::prelude::*;
 
 use super::ngrams::{Grams, Lexicon};
-use super::options::{Case, ChrfOptions};
-use super::{check_streams, is_separator, is_space, limits, separators_to_spaces};
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::{Parts, yes};
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows, column_sums};
-use crate::metrics::signature::SignatureError;
+use super::options::ChrfOptions;
+use crate::metrics::contract::{
+    Arithmetic, Case, Drawn, Entry, Limit, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source,
+    check_lines, check_streams, column_sums, is_separator, is_space, separators_to_spaces, yes,
+};
 use zoo_recipes::Direction;
 
 /// chrF, and chrF++ if words are counted too.
-pub static CHRF: Entry = Entry::percent("chrf", "points, 0 to 100", Direction::Higher, read);
+pub static CHRF: Entry = Entry::percent("chrf", "points, 0 to 100", Direction::Higher);
 
 /// A name that some sources use for chrF.
 pub static CHRF2: Entry =
     Entry::unjudged("chrf2", "points, 0 to 100", Direction::Higher, "its name here is chrf");
 
 const BETA: f64 = 2.0;
+
+/// Maximum characters of a line, whose n-grams of characters are counted.
+const MOST_CHARACTERS: usize = 100_000;
 
 /// Number of columns of a segment's statistics: hypothesis count, reference count and matches for
 /// each order.
@@ -213,7 +211,9 @@ impl Metric for ChrfOptions {
     }
 
     fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        limits::chrf(&CHRF, records, references)?;
+        let count = |line: &str| line.chars().count();
+        let limit = Limit { most: MOST_CHARACTERS, unit: "characters", count: &count };
+        check_lines(&CHRF, limit, records, references)?;
         Ok(Rows::even(width(self), corpus(records, references, self)?.0).into())
     }
 
@@ -223,14 +223,16 @@ impl Metric for ChrfOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
-    Ok(Convention::Chrf(ChrfOptions {
+/// Reads the options of chrF.
+pub fn read<C: From<ChrfOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    let options = ChrfOptions {
         case: parts.case()?,
         eps_smoothing: !parts.yes("eff")?,
         char_order: parts.number("nc", 1)?,
         word_order: parts.number("nw", 0)?,
         whitespace: parts.yes("space")?,
-    }))
+    };
+    Ok(options.into())
 }
 
 #[cfg(test)]

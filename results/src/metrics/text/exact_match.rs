@@ -1,19 +1,14 @@
 //! Share of hypotheses that equal a reference after runs of white space become one space, in
 //! percent.
 
-use super::is_space;
-use super::options::{Case, ExactMatchOptions};
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::Parts;
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
+use super::options::ExactMatchOptions;
+use crate::metrics::contract::{
+    Case, Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source, is_space,
+};
 use zoo_recipes::Direction;
 
 /// Share of hypotheses that equal a reference.
-pub static EXACT_MATCH: Entry = Entry::percent("exact-match", "percent", Direction::Higher, read);
+pub static EXACT_MATCH: Entry = Entry::percent("exact-match", "percent", Direction::Higher);
 
 impl Metric for ExactMatchOptions {
     fn entry(&self) -> &'static Entry {
@@ -38,8 +33,9 @@ impl Metric for ExactMatchOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
-    Ok(Convention::ExactMatch(ExactMatchOptions { case: parts.case()? }))
+/// Reads the options of exact match.
+pub fn read<C: From<ExactMatchOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(ExactMatchOptions { case: parts.case()? }.into())
 }
 
 /// (1 or 0, 1) for each segment.

@@ -1,16 +1,6 @@
 //! Options of the metrics on lines of text.
 
-use crate::metrics::error::{ScoreError, unknown};
-
-/// Treatment of case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Case {
-    /// Case is kept.
-    #[default]
-    Mixed,
-    /// Both sides are lower-cased.
-    Lower,
-}
+use crate::metrics::contract::{Case, ScoreError, unknown};
 
 /// How BLEU splits a line into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -234,13 +224,6 @@ pub struct TokenisedBleuOptions {
 pub struct ExactMatchOptions {
     /// Treatment of case.
     pub case: Case,
-}
-
-impl Case {
-    /// The part of a signature.
-    pub(crate) fn part(self) -> (&'static str, String) {
-        ("case", if self == Case::Lower { "lc" } else { "mixed" }.to_string())
-    }
 }
 
 impl std::fmt::Display for Smoothing {

@@ -5,23 +5,23 @@ use std::sync::LazyLock;
 use rayon::prelude::*;
 use regex::Regex;
 
-use super::options::{Case, TerOptions};
-use super::{check_streams, limits, separators_to_spaces, tercom};
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::{Parts, yes};
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::{Drawn, Rows};
-use crate::metrics::signature::SignatureError;
+use super::options::TerOptions;
+use super::tercom;
+use crate::metrics::contract::{
+    Arithmetic, Case, Drawn, Entry, Limit, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source,
+    check_lines, check_streams, separators_to_spaces, yes,
+};
 use zoo_recipes::Direction;
 
 /// Translation edit rate.
-pub static TER: Entry = Entry::percent("ter", "percent", Direction::Lower, read);
+pub static TER: Entry = Entry::percent("ter", "percent", Direction::Lower);
 
 /// Columns of a segment's statistics: fewest edits, mean reference length.
 pub(crate) const WIDTH: usize = 2;
+
+/// Maximum words of a line that Tercom aligns: it tries a thousand candidate shifts, each with a
+/// beam of 50 cells per word.
+const MOST_WORDS: usize = 20_000;
 
 /// TER in percent from summed statistics.
 pub(crate) fn from_sums(sums: &[f64], arithmetic: Arithmetic) -> f64 {
@@ -62,7 +62,7 @@ pub(crate) fn corpus(
 }
 
 /// Number of words of a line after normalisation.
-pub(crate) fn count_words(line: &str, options: &TerOptions) -> usize {
+fn count_words(line: &str, options: &TerOptions) -> usize {
     words(&normalise(line, options)).len()
 }
 
@@ -135,7 +135,9 @@ impl Metric for TerOptions {
     }
 
     fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        limits::ter(&TER, self, records, references)?;
+        let count = |line: &str| count_words(line, self);
+        let limit = Limit { most: MOST_WORDS, unit: "words", count: &count };
+        check_lines(&TER, limit, records, references)?;
         Ok(Rows::even(WIDTH, corpus(records, references, self)?).into())
     }
 
@@ -145,7 +147,8 @@ impl Metric for TerOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
+/// Reads the options of TER.
+pub fn read<C: From<TerOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
     let case = parts.case()?;
     parts.take("tok")?;
     let (normalized, no_punct) = (parts.yes("norm")?, !parts.yes("punct")?);
@@ -153,7 +156,7 @@ fn read(parts: &mut Parts<'_>) -> Result<Convention, SignatureError> {
         let hint = "segment such text first and score with asian:no";
         return parts.fail("Tercom's Asian normalisation is not built in".into(), hint);
     }
-    Ok(Convention::Ter(TerOptions { case, normalized, no_punct }))
+    Ok(TerOptions { case, normalized, no_punct }.into())
 }
 
 #[cfg(test)]

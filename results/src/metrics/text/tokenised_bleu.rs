@@ -23,17 +23,12 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::bleu::{BLEU, BleuDetail, ORDER, WIDTH, brevity, logarithm, row};
-use super::options::{
-    BleuOptions, Case, Compounds, Smoothing, TokenisedBleu, TokenisedBleuOptions, Tokenizer,
+use super::bleu::{self, BLEU, BleuDetail, ORDER, WIDTH, brevity, check_length, logarithm, row};
+use super::options::{BleuOptions, Compounds, Smoothing, TokenisedBleu, TokenisedBleuOptions, Tokenizer};
+use crate::metrics::contract::{
+    Case, Drawn, Entry, Metric, Parts, Reading, Rows, ScoreError, SignatureError, Source, check_streams,
+    column_sums, is_space, yes,
 };
-use super::{check_streams, is_space, limits};
-use crate::metrics::entry::Entry;
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::{Parts, yes};
-use crate::metrics::rows::{Drawn, Rows, column_sums};
-use crate::metrics::signature::SignatureError;
 
 /// Score, precisions in percent and brevity penalty from summed statistics; 0 where the tools
 /// divide by zero.
@@ -163,7 +158,7 @@ impl Metric for TokenisedBleuOptions {
     }
 
     fn read(&self, records: &[String], references: &[Vec<String>]) -> Result<Reading, ScoreError> {
-        limits::bleu(&BLEU, records, references)?;
+        check_length(records, references)?;
         let (rows, detail) = corpus(records, references, self.whose, self.case, self.compounds)?;
         Ok(Reading { rows: Rows::even(WIDTH, rows), detail: detail.parts() })
     }
@@ -173,9 +168,21 @@ impl Metric for TokenisedBleuOptions {
     }
 }
 
+/// Reads the options of any kind of BLEU: those of a tool if the signature names one, else
+/// sacreBLEU's.
+pub fn read<C: From<BleuOptions> + From<TokenisedBleuOptions>>(
+    parts: &mut Parts<'_>,
+) -> Result<C, SignatureError> {
+    let options = bleu::read(parts)?;
+    Ok(match of_tool(parts, &options)? {
+        Some(tokenised) => tokenised.into(),
+        None => options.into(),
+    })
+}
+
 /// The options, if a signature names the tool; `None` if it is sacreBLEU's, whose `options` were
 /// read.
-pub(super) fn read(
+fn of_tool(
     parts: &mut Parts<'_>,
     options: &BleuOptions,
 ) -> Result<Option<TokenisedBleuOptions>, SignatureError> {

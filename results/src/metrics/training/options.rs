@@ -2,37 +2,22 @@
 
 use zoo_recipes::Direction;
 
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::entry::{Entry, Path, ReadOptions};
-use crate::metrics::error::ScoreError;
-use crate::metrics::likelihood::{Quantity, Unit};
-use crate::metrics::metric::{Metric, Reading, Source};
-use crate::metrics::parts::Parts;
-use crate::metrics::registry::Convention;
-use crate::metrics::rows::Drawn;
-use crate::metrics::signature::SignatureError;
+use crate::metrics::contract::{
+    Arithmetic, Drawn, Entry, Metric, Parts, Path, Reading, ScoreError, SignatureError, Source, Unit,
+};
 
 /// Mean training loss.
-pub static TRAIN_LOSS: Entry = trained("train-loss", "as the source counts it", Direction::Lower, |parts| {
-    let of = parts.word("of", &[("nll", OfTerm::Likelihood), ("objective", OfTerm::Objective)])?;
-    read(parts, of)
-});
+pub static TRAIN_LOSS: Entry = trained("train-loss", "as the source counts it", Direction::Lower);
 
 /// e to the power of the mean training loss.
-pub static TRAIN_PERPLEXITY: Entry =
-    trained("train-perplexity", "e to the power of nats", Direction::Lower, |parts| {
-        read(parts, OfTerm::Perplexity)
-    });
+pub static TRAIN_PERPLEXITY: Entry = trained("train-perplexity", "e to the power of nats", Direction::Lower);
 
 /// Share of correct answers during training.
-pub static TRAIN_ACCURACY: Entry = trained("train-accuracy", "percent", Direction::Higher, |parts| {
-    let top = parts.number("top", 1)?;
-    read(parts, OfTerm::Accuracy { top })
-});
+pub static TRAIN_ACCURACY: Entry = trained("train-accuracy", "percent", Direction::Higher);
 
-const fn trained(name: &'static str, unit: &'static str, direction: Direction, read: ReadOptions) -> Entry {
+const fn trained(name: &'static str, unit: &'static str, direction: Direction) -> Entry {
     let is_percentage = matches!(direction, Direction::Higher);
-    Entry { name, unit, direction, is_percentage, path: Path::Trained(read) }
+    Entry { name, unit, direction, is_percentage, path: Path::Trained }
 }
 
 /// The term that is summed.
@@ -125,7 +110,7 @@ impl Metric for TrainingOptions {
         let mean = arithmetic.ratio(sums[0], sums[1]);
         match self.of {
             OfTerm::Objective | OfTerm::Likelihood => mean,
-            OfTerm::Perplexity => Quantity::Perplexity.of_mean(mean),
+            OfTerm::Perplexity => mean.exp(),
             OfTerm::Accuracy { .. } => 100.0 * mean,
         }
     }
@@ -139,7 +124,24 @@ impl Metric for TrainingOptions {
     }
 }
 
-fn read(parts: &mut Parts<'_>, of: OfTerm) -> Result<Convention, SignatureError> {
+/// Reads the options of a mean training loss.
+pub fn read_loss<C: From<TrainingOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    let of = parts.word("of", &[("nll", OfTerm::Likelihood), ("objective", OfTerm::Objective)])?;
+    Ok(read(parts, of)?.into())
+}
+
+/// Reads the options of a training perplexity.
+pub fn read_perplexity<C: From<TrainingOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    Ok(read(parts, OfTerm::Perplexity)?.into())
+}
+
+/// Reads the options of a training accuracy.
+pub fn read_accuracy<C: From<TrainingOptions>>(parts: &mut Parts<'_>) -> Result<C, SignatureError> {
+    let top = parts.number("top", 1)?;
+    Ok(read(parts, OfTerm::Accuracy { top })?.into())
+}
+
+fn read(parts: &mut Parts<'_>, of: OfTerm) -> Result<TrainingOptions, SignatureError> {
     let unit = parts.word("unit", &Unit::WORDS)?;
     let over = match parts.is("over", "epoch") {
         true => {
@@ -149,5 +151,5 @@ fn read(parts: &mut Parts<'_>, of: OfTerm) -> Result<Convention, SignatureError>
         false => Over::Updates(parts.number("over", 1)?),
     };
     let mean = parts.word("mean", &MEANS)?;
-    Ok(Convention::Training(TrainingOptions { of, unit, over, mean }))
+    Ok(TrainingOptions { of, unit, over, mean })
 }

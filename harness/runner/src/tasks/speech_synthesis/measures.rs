@@ -4,8 +4,8 @@ use serde_json::{Map, json};
 use zoo_models::tasks::speech_synthesis::Spoken;
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
-    AlignmentScore, Attention, CepstralOptions, Convention, LogMel, MeasuredLine, MelErrorOptions,
-    ScoreError, Stop, mel_cepstral_distortion, mel_error,
+    AlignmentScore, Attention, CepstralOptions, LogMel, MeasuredLine, MelErrorOptions, ScoreError, Stop,
+    mel_cepstral_distortion, mel_error,
 };
 
 use crate::error::{Failure, Result};
@@ -51,12 +51,12 @@ impl Utterance<'_> {
         let stop = Stop::new(self.spoken.frames, self.spoken.stopped, self.symbols, &alignment, due);
 
         let mut line = MeasuredLine::default();
-        line.measure(Convention::MelCepstral(options), distortion.ratio());
+        line.measure(&options, distortion.ratio());
         let mut scores = Map::new();
         scores.insert("mel-cepstral distortion, dB".into(), json!(distortion.decibels));
         if self.forced {
             let (sum, count) = mel_error(target, predicted).map_err(failed)?;
-            line.measure(MelErrorOptions { mels: self.mels }.into(), (sum, count));
+            line.measure(&MelErrorOptions { mels: self.mels }, (sum, count));
             scores.insert("mel error".into(), json!(sum / count));
         }
         let facts = [

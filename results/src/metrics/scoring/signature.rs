@@ -9,41 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use thiserror::Error;
 
-use super::bootstrap::Resampling;
-use super::entry::Entry;
-use super::parts::{EXAMPLE, Parts, malformed};
-use super::registry::Convention;
-use super::text::bleu::BLEU;
-use super::text::chrf::CHRF;
-use super::text::ter::TER;
-
-/// An error of a signature.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum SignatureError {
-    /// The text is not made of `key:value` parts, a part is repeated or missing, or a key or value
-    /// is unknown.
-    #[error("signature `{text}`: {problem}\nhint: {hint}")]
-    Malformed {
-        /// The signature as given.
-        text: String,
-        /// What was found.
-        problem: String,
-        /// What to write.
-        hint: String,
-    },
-    /// The two scores measure different things.
-    #[error("`{left}` and `{right}` cannot be compared: {}\nhint: score both the same way, on the same test set", .differences.join(", "))]
-    Unlike {
-        /// Signature of the first score.
-        left: String,
-        /// Signature of the second score.
-        right: String,
-        /// The differences: `tok:13a against tok:intl`, …
-        differences: Vec<String>,
-    },
-}
+use crate::metrics::contract::{EXAMPLE, Entry, Parts, Resampling, SignatureError, join, malformed};
+use crate::metrics::registry::Convention;
 
 /// A convention, the number of references, the test set, and the implementation that computed the
 /// score. `==` compares all of these; [`Signature::comparable`] ignores version and resampling.
@@ -115,7 +83,7 @@ impl Signature {
     fn measured(&self) -> Vec<(&'static str, String)> {
         let metric = self.convention.metric();
         let mut parts: Vec<(&'static str, String)> = Vec::new();
-        if !has_no_name(metric.entry()) {
+        if metric.entry().is_named() {
             parts.push(("metric", metric.entry().name.to_string()));
         }
         parts.extend(self.references.map(|n| ("nrefs", n.to_string())));
@@ -155,7 +123,7 @@ impl Signature {
                 let found = Entry::with_signature(&name);
                 parts.name("metric", found)?
             }
-            None => match unnamed(&parts) {
+            None => match Entry::unnamed(&parts) {
                 Some(entry) => {
                     let found = Entry::with_signature(entry.name);
                     parts.name("metric", found)?
@@ -189,24 +157,6 @@ impl Signature {
     }
 }
 
-/// Whether the metric's signatures have no `metric:` part, as sacreBLEU's do not.
-fn has_no_name(metric: &Entry) -> bool {
-    [&BLEU, &CHRF, &TER].contains(&metric)
-}
-
-/// The sacreBLEU metric whose signatures have these parts.
-fn unnamed(parts: &Parts<'_>) -> Option<&'static Entry> {
-    if parts.has("nc") || parts.has("nw") {
-        Some(&CHRF)
-    } else if parts.is("tok", "tercom") {
-        Some(&TER)
-    } else if parts.has("tok") || parts.has("smooth") {
-        Some(&BLEU)
-    } else {
-        None
-    }
-}
-
 /// `eval:`, or sacreBLEU's `test:` with its language pair and subset.
 fn test_set(parts: &mut Parts<'_>) -> Result<Option<String>, SignatureError> {
     let own = parts.optional("eval");
@@ -230,10 +180,7 @@ impl fmt::Display for Signature {
             parts.insert(at + 1, ("seed", r.seed.to_string()));
         }
         parts.extend(self.version.as_ref().map(|v| ("version", v.clone())));
-        for (i, (key, value)) in parts.iter().enumerate() {
-            write!(f, "{}{key}:{value}", if i > 0 { "|" } else { "" })?;
-        }
-        Ok(())
+        f.write_str(&join(&parts))
     }
 }
 

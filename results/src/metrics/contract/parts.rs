@@ -2,20 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::error::ScoreError;
-use super::signature::SignatureError;
-use super::text::options::Case;
+use super::error::{ScoreError, SignatureError};
+use super::lines::Case;
 
 /// A hint that fits most mistakes.
-pub(super) const EXAMPLE: &str = "a signature looks like `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`";
+pub(crate) const EXAMPLE: &str = "a signature looks like `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp`";
 
-pub(super) fn malformed(text: &str, problem: String, hint: &str) -> SignatureError {
+/// The error of a signature that cannot be read.
+pub(crate) fn malformed(text: &str, problem: String, hint: &str) -> SignatureError {
     SignatureError::Malformed { text: text.to_string(), problem, hint: hint.to_string() }
 }
 
 /// Formats a boolean as `yes` or `no`.
-pub(super) fn yes(value: bool) -> String {
+pub(crate) fn yes(value: bool) -> String {
     if value { "yes" } else { "no" }.to_string()
+}
+
+/// Parts as they are written in a signature: `key:value|key:value`.
+pub(crate) fn join(parts: &[(&str, String)]) -> String {
+    parts.iter().map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join("|")
 }
 
 /// The parts that have not been taken yet.
@@ -26,37 +31,37 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn new(text: &'a str, parts: BTreeMap<String, String>) -> Self {
+    pub(crate) fn new(text: &'a str, parts: BTreeMap<String, String>) -> Self {
         Self { text, parts }
     }
 
     /// An error about this signature.
-    pub(super) fn fail<T>(&self, problem: String, hint: &str) -> Result<T, SignatureError> {
+    pub(crate) fn fail<T>(&self, problem: String, hint: &str) -> Result<T, SignatureError> {
         Err(malformed(self.text, problem, hint))
     }
 
     /// Whether the part exists.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.parts.contains_key(key)
     }
 
     /// Whether the part exists with this value.
-    pub(super) fn is(&self, key: &str, value: &str) -> bool {
+    pub(crate) fn is(&self, key: &str, value: &str) -> bool {
         self.parts.get(key).is_some_and(|found| found == value)
     }
 
     /// Takes an optional part.
-    pub(super) fn optional(&mut self, key: &str) -> Option<String> {
+    pub(crate) fn optional(&mut self, key: &str) -> Option<String> {
         self.parts.remove(key)
     }
 
     /// One of the parts that were not taken.
-    pub(super) fn left_over(self) -> Option<(String, String)> {
+    pub(crate) fn left_over(self) -> Option<(String, String)> {
         self.parts.into_iter().next()
     }
 
     /// Takes a required part.
-    pub(super) fn take(&mut self, key: &str) -> Result<String, SignatureError> {
+    pub(crate) fn take(&mut self, key: &str) -> Result<String, SignatureError> {
         match self.parts.remove(key) {
             Some(value) => Ok(value),
             None => self.fail(format!("`{key}:` is missing"), "state every option; none is assumed"),
@@ -64,7 +69,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes a whole number in its printed form, without leading zeros.
-    pub(super) fn number(&mut self, key: &str, least: usize) -> Result<usize, SignatureError> {
+    pub(crate) fn number(&mut self, key: &str, least: usize) -> Result<usize, SignatureError> {
         let value = self.take(key)?;
         match value.parse::<usize>() {
             Ok(n) if n >= least && value == n.to_string() => Ok(n),
@@ -73,7 +78,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes a `yes` or `no`.
-    pub(super) fn yes(&mut self, key: &str) -> Result<bool, SignatureError> {
+    pub(crate) fn yes(&mut self, key: &str) -> Result<bool, SignatureError> {
         match self.take(key)?.as_str() {
             "yes" => Ok(true),
             "no" => Ok(false),
@@ -82,7 +87,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes the part `case:`.
-    pub(super) fn case(&mut self) -> Result<Case, SignatureError> {
+    pub(crate) fn case(&mut self) -> Result<Case, SignatureError> {
         match self.take("case")?.as_str() {
             "mixed" => Ok(Case::Mixed),
             "lc" => Ok(Case::Lower),
@@ -91,7 +96,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes one of several words and returns the value it stands for.
-    pub(super) fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Result<T, SignatureError> {
+    pub(crate) fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Result<T, SignatureError> {
         let found = self.take(key)?;
         match words.iter().find(|(word, _)| *word == found) {
             Some((_, value)) => Ok(*value),
@@ -103,7 +108,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Takes a part that has only one valid value.
-    pub(super) fn only(&mut self, key: &str, value: &str, hint: &str) -> Result<(), SignatureError> {
+    pub(crate) fn only(&mut self, key: &str, value: &str, hint: &str) -> Result<(), SignatureError> {
         let found = self.take(key)?;
         if found == value {
             return Ok(());
@@ -112,7 +117,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The value; an error is converted into one about this signature.
-    pub(super) fn name<T>(&self, key: &str, result: Result<T, ScoreError>) -> Result<T, SignatureError> {
+    pub(crate) fn name<T>(&self, key: &str, result: Result<T, ScoreError>) -> Result<T, SignatureError> {
         result.or_else(|e| {
             let text = e.to_string();
             let (problem, hint) = text.split_once("\nhint: ").unwrap_or((&text, EXAMPLE));

@@ -9,7 +9,7 @@ const MOST_BYTES: usize = 16 << 20;
 
 /// Whether a line is a typed record. A line of text that starts with a brace is not valid text for
 /// the metrics of classes or likelihoods.
-pub(super) fn is_object(line: &str) -> bool {
+pub(crate) fn is_object(line: &str) -> bool {
     line.trim_start().starts_with('{')
 }
 
@@ -17,7 +17,7 @@ pub(super) fn is_object(line: &str) -> bool {
 ///
 /// # Errors
 /// It is not JSON, has other types, or is too long.
-pub(super) fn parse<T: DeserializeOwned>(
+pub(crate) fn parse<T: DeserializeOwned>(
     text: &str,
     line: usize,
     form: &'static str,
@@ -30,6 +30,6 @@ pub(super) fn parse<T: DeserializeOwned>(
 }
 
 /// The error for one record.
-pub(super) fn wrong(line: usize, problem: String, hint: &'static str) -> ScoreError {
+pub(crate) fn wrong(line: usize, problem: String, hint: &'static str) -> ScoreError {
     ScoreError::Record { line, problem, hint }
 }

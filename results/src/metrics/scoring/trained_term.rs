@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::error::ScoreError;
-use crate::metrics::metric::Source;
-use crate::metrics::segments::SegmentStatistics;
-use crate::metrics::signature::Signature;
-use crate::metrics::value::MetricValue;
+use super::segments::SegmentStatistics;
+use super::signature::Signature;
+use super::value::MetricValue;
+use crate::metrics::contract::{ScoreError, Source};
 
 /// Sum and count of a term over the updates that the signature names. The score follows from them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use zoo_recipes::spec::Direction;
 
 use super::bootstrap::Interval;
-use super::entry::Entry;
 use super::segments::SegmentStatistics;
 use super::signature::Signature;
+use crate::metrics::contract::Entry;
 
 /// A measured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

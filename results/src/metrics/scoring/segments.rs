@@ -3,10 +3,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::arithmetic::Arithmetic;
-use super::error::ScoreError;
-use super::rows::{Drawn, Rows};
 use super::signature::Signature;
+use crate::metrics::contract::{Arithmetic, Drawn, ResamplingError, Rows, ScoreError};
 
 /// Statistics of a scored corpus, one row per segment.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,11 +86,7 @@ impl SegmentStatistics {
     pub(crate) fn pairs_with(&self, other: &SegmentStatistics) -> Result<(), ScoreError> {
         self.signature.comparable(&other.signature)?;
         if self.len() != other.len() || self.references_sha256 != other.references_sha256 {
-            return Err(super::bootstrap::ResamplingError::NotPaired {
-                left: self.len(),
-                right: other.len(),
-            }
-            .into());
+            return Err(ResamplingError::NotPaired { left: self.len(), right: other.len() }.into());
         }
         Ok(())
     }

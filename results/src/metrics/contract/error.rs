@@ -1,6 +1,34 @@
-//! Errors of a request to score.
+//! Errors of signatures and of requests to score.
 
 use thiserror::Error;
+
+use super::resampling::ResamplingError;
+
+/// An error of a signature.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum SignatureError {
+    /// The text is not made of `key:value` parts, a part is repeated or missing, or a key or value
+    /// is unknown.
+    #[error("signature `{text}`: {problem}\nhint: {hint}")]
+    Malformed {
+        /// The signature as given.
+        text: String,
+        /// What was found.
+        problem: String,
+        /// What to write.
+        hint: String,
+    },
+    /// The two scores measure different things.
+    #[error("`{left}` and `{right}` cannot be compared: {}\nhint: score both the same way, on the same test set", .differences.join(", "))]
+    Unlike {
+        /// Signature of the first score.
+        left: String,
+        /// Signature of the second score.
+        right: String,
+        /// The differences: `tok:13a against tok:intl`, …
+        differences: Vec<String>,
+    },
+}
 
 /// Why there is no score. Each message says what was found and, after `hint:`, what to do.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -128,10 +156,10 @@ pub enum ScoreError {
     },
     /// An error of a signature.
     #[error(transparent)]
-    Signature(#[from] super::signature::SignatureError),
+    Signature(#[from] SignatureError),
     /// An error of resampling.
     #[error(transparent)]
-    Resampling(#[from] super::bootstrap::ResamplingError),
+    Resampling(#[from] ResamplingError),
 }
 
 /// The stream in words: `the hypotheses`, `reference stream 2`.

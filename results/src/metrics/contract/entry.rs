@@ -3,14 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use zoo_recipes::Direction;
-
-use super::error::{ScoreError, unknown};
-use super::parts::Parts;
-use super::registry::{Convention, METRICS};
-use super::signature::SignatureError;
-use super::speed::Work;
 
 /// A metric that claims may name. Two entries are equal if their names are equal.
 #[derive(Clone, Copy)]
@@ -28,19 +22,16 @@ pub struct Entry {
     pub path: Path,
 }
 
-/// Reads the options of a metric from the parts of a signature.
-pub type ReadOptions = fn(&mut Parts<'_>) -> Result<Convention, SignatureError>;
-
 /// How a training run produces a value of a metric.
 #[derive(Debug, Clone, Copy)]
 pub enum Path {
     /// Outputs on an evaluation set are scored by the claim's signature.
-    Scored(ReadOptions),
-    /// As [`Path::Scored`] under another metric's name, restricted to the options that this name
-    /// stands for.
-    ScoredAs(&'static Entry, fn(&Convention) -> bool),
+    Scored,
+    /// As [`Path::Scored`] under another metric's name, restricted to the signatures that have these
+    /// parts.
+    ScoredAs(&'static Entry, &'static [(&'static str, &'static str)]),
     /// A term that training logs is compared with the claim, by the claim's signature.
-    Trained(ReadOptions),
+    Trained,
     /// Two arms are timed against each other.
     Timed {
         /// The unit of work that is counted.
@@ -52,20 +43,30 @@ pub enum Path {
     Unjudged(&'static str),
 }
 
+/// The unit in which a speed is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Updates of the weights.
+    Updates,
+    /// Tokens of both sides, or frames of speech, without padding.
+    Tokens,
+    /// Tokens of the target side, without padding; for speech synthesis, frames of the target
+    /// spectrograms.
+    TargetTokens,
+    /// Sentence pairs or utterances.
+    Examples,
+}
+
 impl Entry {
     /// A metric in percent or points out of 100, scored from outputs.
-    pub(crate) const fn percent(
-        name: &'static str,
-        unit: &'static str,
-        direction: Direction,
-        read: ReadOptions,
-    ) -> Self {
-        Self { name, unit, direction, is_percentage: true, path: Path::Scored(read) }
+    pub(crate) const fn percent(name: &'static str, unit: &'static str, direction: Direction) -> Self {
+        Self { name, unit, direction, is_percentage: true, path: Path::Scored }
     }
 
     /// A metric with its own unit, scored from outputs; lower is better.
-    pub(crate) const fn measured(name: &'static str, unit: &'static str, read: ReadOptions) -> Self {
-        Self { name, unit, direction: Direction::Lower, is_percentage: false, path: Path::Scored(read) }
+    pub(crate) const fn measured(name: &'static str, unit: &'static str) -> Self {
+        Self { name, unit, direction: Direction::Lower, is_percentage: false, path: Path::Scored }
     }
 
     /// A speed.
@@ -84,48 +85,14 @@ impl Entry {
         Self { name, unit, direction, is_percentage: false, path: Path::Unjudged(why) }
     }
 
-    /// Another name of a metric, restricted to the options that the name stands for.
+    /// Another name of a metric, for the signatures that have these parts.
     pub(crate) const fn alias(
         name: &'static str,
         of: &'static Entry,
-        takes: fn(&Convention) -> bool,
+        parts: &'static [(&'static str, &'static str)],
     ) -> Self {
         let Entry { unit, direction, is_percentage, .. } = *of;
-        Self { name, unit, direction, is_percentage, path: Path::ScoredAs(of, takes) }
-    }
-
-    /// The metric with this name, ignoring case.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Self> {
-        METRICS.iter().copied().find(|metric| metric.name.eq_ignore_ascii_case(name))
-    }
-
-    /// The metric whose signatures have this name, and the function that reads its options.
-    ///
-    /// # Errors
-    /// No metric has this name; the error names the nearest one.
-    pub fn with_signature(name: &str) -> Result<(&'static Self, ReadOptions), ScoreError> {
-        let reads = |entry: &'static Self| match entry.path {
-            Path::Scored(read) | Path::Trained(read) => Some((entry, read)),
-            Path::ScoredAs(..) | Path::Timed { .. } | Path::Unjudged(_) => None,
-        };
-        let known: Vec<_> = METRICS.iter().copied().filter_map(reads).collect();
-        let found = known.iter().copied().find(|(entry, _)| entry.name == name);
-        found.ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(entry, _)| entry.name).collect();
-            unknown("metric", name, &names)
-        })
-    }
-
-    /// Whether a claim on this metric may have a signature with this convention.
-    #[must_use]
-    pub fn takes(&self, convention: &Convention) -> bool {
-        let own = convention.entry();
-        match self.path {
-            Path::ScoredAs(of, takes) => own == of && takes(convention),
-            Path::Scored(_) | Path::Trained(_) => own == self,
-            Path::Timed { .. } | Path::Unjudged(_) => false,
-        }
+        Self { name, unit, direction, is_percentage, path: Path::ScoredAs(of, parts) }
     }
 }
 
@@ -164,12 +131,5 @@ impl Ord for Entry {
 impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)
-    }
-}
-
-impl<'de> Deserialize<'de> for &'static Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Entry::with_signature(&name).map(|(entry, _)| entry).map_err(serde::de::Error::custom)
     }
 }

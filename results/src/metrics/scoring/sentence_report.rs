@@ -1,14 +1,13 @@
 //! Locates good and bad parts of a corpus of sentences: the worst sentences, and the score by
 //! length.
 
-use super::options::{BleuOptions, Smoothing, TokenisedBleuOptions, Tokenizer};
-use crate::metrics::arithmetic::Arithmetic;
-use crate::metrics::error::ScoreError;
-use crate::metrics::numpy_random::NumpyRandom;
-use crate::metrics::registry::Convention;
-use crate::metrics::scorer::Scorer;
-use crate::metrics::segments::SegmentStatistics;
 use zoo_recipes::spec::Direction;
+
+use super::numpy_random::NumpyRandom;
+use super::scorer::Scorer;
+use super::segments::SegmentStatistics;
+use crate::metrics::contract::{Arithmetic, ScoreError};
+use crate::metrics::registry::Convention;
 
 /// Statistics of every sentence of a corpus, by the corpus's convention and by one that suits
 /// single sentences.
@@ -53,7 +52,7 @@ impl SentenceReport {
     ) -> Result<Self, ScoreError> {
         let streams = [references.to_vec()];
         let corpus = Scorer::new(convention)?.statistics(hypotheses, &streams)?;
-        let sentences = Scorer::new(of_sentences(convention))?.statistics(hypotheses, &streams)?;
+        let sentences = Scorer::new(convention.of_sentences())?.statistics(hypotheses, &streams)?;
         let lengths = references.iter().map(|line| line.split_whitespace().count() as u64).collect();
         Ok(Self { corpus, sentences, lengths })
     }
@@ -113,26 +112,9 @@ impl SentenceReport {
     }
 }
 
-/// The convention for scoring each sentence of a corpus separately.
-fn of_sentences(convention: Convention) -> Convention {
-    let bleu = |case, tokenizer| {
-        Convention::Bleu(BleuOptions {
-            case,
-            effective_order: true,
-            tokenizer,
-            smoothing: Smoothing::default(),
-        })
-    };
-    match convention {
-        Convention::Bleu(options) => bleu(options.case, options.tokenizer),
-        // This text is already tokenised.
-        Convention::TokenisedBleu(TokenisedBleuOptions { case, .. }) => bleu(case, Tokenizer::None),
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::signature::Signature;
     use super::*;
 
     fn text(lines: &[&str]) -> Vec<String> {
@@ -143,8 +125,8 @@ mod tests {
     fn the_worst_come_first_and_classes_are_scored_as_corpora() {
         let references = text(&["a b c d", "a b", "e f g h i", "e f", ""]);
         let hypotheses = text(&["a b c d", "x y", "e f g x i", "x", ""]);
-        let convention =
-            Convention::Bleu(BleuOptions { tokenizer: Tokenizer::None, ..BleuOptions::default() });
+        let bleu = Signature::parse("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp").unwrap();
+        let convention = bleu.convention;
         let report = SentenceReport::new(&hypotheses, &references, convention).unwrap();
         let lines = |most| report.worst(most).iter().map(|worst| worst.line).collect::<Vec<_>>();
         // Empty sentences and those without a match score 0; of these, the longer reference comes
