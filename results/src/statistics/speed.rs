@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{distributions::t_quantile, mean, standard_deviation};
+use super::distributions::t_quantile;
+use super::sample::{mean, standard_deviation};
 
 /// Seconds of four blocks timed in the order baseline, candidate, candidate, baseline. Each is the
 /// time for the same work: an update or a token.

@@ -27,8 +27,18 @@ const BAR: f64 = 12.0;
 /// Maximum characters of a title that fit.
 const LONGEST: usize = 95;
 
+impl Heatmap<'_> {
+    /// A self-contained SVG file.
+    ///
+    /// # Errors
+    /// An error of the encoder of the embedded pixels.
+    pub fn svg(&self) -> Result<String, HeatmapError> {
+        svg(self)
+    }
+}
+
 /// The whole drawing.
-pub(super) fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
+fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
     let title = if map.title.is_empty() { 0.0 } else { 24.0 };
     let heights: Vec<f64> = map.panels.iter().map(|panel| height(panel, &map.y)).collect();
     let total = title + heights.iter().map(|height| HEAD + height).sum::<f64>() + FOOT;

@@ -5,73 +5,16 @@
 
 mod drawing;
 mod palette;
+mod panel;
 mod raster;
 
-use std::borrow::Cow;
-
-use thiserror::Error;
+pub use panel::{HeatmapError, Panel};
 
 use crate::metrics::{Attention, LogMel};
 use raster::Raster;
 
 /// Maximum number of panels of an image.
 const MOST_PANELS: usize = 8;
-
-/// Why there is no image.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum HeatmapError {
-    /// The values do not fill whole columns.
-    #[error(
-        "{values} values do not fill {columns} columns\nhint: give one or more whole columns, one after the other"
-    )]
-    Shape {
-        /// Number of values given.
-        values: usize,
-        /// Stated number of columns.
-        columns: usize,
-    },
-    /// There are no panels, or too many.
-    #[error("{0} panels\nhint: a picture has 1 to 8")]
-    Panels(usize),
-    /// The image exceeds the maximum size of a PNG.
-    #[error("the picture is too large\nhint: cut it")]
-    TooLarge,
-    /// The encoder failed; its message.
-    #[error("the picture cannot be written: {0}\nhint: this is a defect of the program; please report it")]
-    Encoding(String),
-}
-
-/// One matrix of an image.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Panel<'a> {
-    title: String,
-    values: Cow<'a, [f32]>,
-    columns: usize,
-}
-
-impl<'a> Panel<'a> {
-    /// A panel of values `[columns, rows]`, column after column, the memory layout of `[frames,
-    /// mels]` and `[decoder steps, symbols]`. Columns run from left to right, and the rows of each
-    /// column from bottom to top. Values that are not finite stay white.
-    ///
-    /// # Errors
-    /// There are no values, or the last column is incomplete.
-    pub fn new(title: &str, values: impl Into<Cow<'a, [f32]>>, columns: usize) -> Result<Self, HeatmapError> {
-        let values = values.into();
-        if values.is_empty() || columns == 0 || !values.len().is_multiple_of(columns) {
-            return Err(HeatmapError::Shape { values: values.len(), columns });
-        }
-        Ok(Self { title: title.to_owned(), values, columns })
-    }
-
-    fn rows(&self) -> usize {
-        self.values.len() / self.columns
-    }
-
-    fn cell(&self, column: usize, row: usize) -> f32 {
-        self.values[column * self.rows() + row]
-    }
-}
 
 /// An axis, from 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,14 +128,6 @@ impl<'a> Heatmap<'a> {
         Raster::stacked(&self.rasters()).png()
     }
 
-    /// A self-contained SVG file.
-    ///
-    /// # Errors
-    /// An error of the encoder of the embedded pixels.
-    pub fn svg(&self) -> Result<String, HeatmapError> {
-        drawing::svg(self)
-    }
-
     fn rasters(&self) -> Vec<Raster> {
         self.panels.iter().map(|panel| Raster::of(panel, self.ends)).collect()
     }
@@ -212,11 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_matrix_is_an_error() {
-        for (values, columns) in [(&[][..], 0), (&[], 1), (&[1.0; 4], 0), (&[1.0; 4], 3), (&[1.0; 4], 5)] {
-            let error = Panel::new("", values, columns).unwrap_err().to_string();
-            assert!(error.contains("\nhint: "), "{error}");
-        }
+    fn an_image_has_one_to_eight_panels() {
         assert_eq!(Heatmap::new(Vec::new(), None).unwrap_err(), HeatmapError::Panels(0));
         let panel = Panel::new("", &[1.0][..], 1).unwrap();
         assert_eq!(Heatmap::new(vec![panel; 9], None).unwrap_err(), HeatmapError::Panels(9));

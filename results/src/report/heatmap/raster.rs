@@ -1,7 +1,7 @@
 //! Matrices as pixels, and pixels as PNG.
 
 use super::palette::{LEVELS, MISSING, level, palette};
-use super::{HeatmapError, Panel};
+use super::panel::{HeatmapError, Panel};
 
 /// Maximum number of pixels in each direction. In larger matrices, a pixel is the mean of several
 /// cells.
