@@ -2,7 +2,7 @@
 
 use zoo_recipes::Diagnostic;
 
-use crate::findings;
+use super::findings;
 
 #[track_caller]
 fn wrong(name: &str, from: &str, to: &str, message: &str, hint: &str) {

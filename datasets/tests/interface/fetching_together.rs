@@ -1,6 +1,6 @@
 //! Mirrors, offline fetches, damaged files, and concurrent fetches of one file.
 
-mod server;
+use crate::server;
 
 use std::fs;
 use std::process::Command;

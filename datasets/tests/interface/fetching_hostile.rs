@@ -1,6 +1,6 @@
 //! Servers and mirrors that send endless data, send nothing, or cannot be trusted.
 
-mod server;
+use crate::server;
 
 use std::fs;
 use std::path::Path;

@@ -39,7 +39,8 @@ struct Top {
 }
 
 fn goldens() -> Goldens {
-    serde_json::from_str(include_str!("fixtures/classification_goldens.json")).expect("the fixture is JSON")
+    serde_json::from_str(include_str!("../fixtures/classification_goldens.json"))
+        .expect("the fixture is JSON")
 }
 
 fn measure(signature: &str, records: &[String], references: &[String]) -> Result<MetricValue, ScoreError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zoo_recipes::Document;
 
-use crate::{NAME, one, text};
+use super::{NAME, one, text};
 
 #[test]
 fn unknown_keys_are_named_with_the_nearest_valid_one() {

@@ -3,8 +3,8 @@
 //! The true standard deviation is one, two and three times the stated one. Bounds, which also
 //! depend on the test set, are in `error_rates_of_bounds.rs`.
 
-mod draws;
-mod rates;
+use crate::draws;
+use crate::rates;
 
 use draws::Draws;
 use rates::{Rates, STUDIES, documented, looks, margin_of_noise};

@@ -1,6 +1,6 @@
 //! A task that does not exist, and a task with the blocks of another task.
 
-use crate::{findings, one, one_of};
+use super::{findings, one, one_of};
 
 #[test]
 fn an_unknown_task_is_named_with_the_nearest_one() {

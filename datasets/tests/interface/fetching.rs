@@ -1,6 +1,6 @@
 //! Fetching from well-behaved and misbehaving servers.
 
-mod server;
+use crate::server;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The three preparations of WMT English-German from end to end: the built-in definitions, small
 //! archives with the same layout, and a server that fails on purpose.
 
-mod server;
+use crate::server;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

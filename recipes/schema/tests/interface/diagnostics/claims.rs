@@ -1,6 +1,6 @@
 //! Each kind of claim needs its keys, and the names in it must exist.
 
-use crate::{NAME, findings, one};
+use super::{NAME, findings, one};
 
 #[test]
 fn claims_have_the_keys_of_their_kind() {

@@ -10,7 +10,7 @@ use zoo_datasets::image::{
 };
 use zoo_datasets::random::Purpose;
 
-const FIXTURE: &[u8] = include_bytes!("../../tests/fixtures/pictures.safetensors");
+const FIXTURE: &[u8] = include_bytes!("../../../tests/fixtures/pictures.safetensors");
 const SEED: u64 = 7;
 const RATIO: (f64, f64) = (3.0 / 4.0, 4.0 / 3.0);
 

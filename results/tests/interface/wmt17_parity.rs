@@ -2,7 +2,7 @@
 //! Requires the folder given by `ZOO_PARITY` (`bleu_wmt17_en_de/`: `ref.de.xz`, `systems/*.txt.xz`,
 //! `expected.tsv`).
 
-mod bleu;
+use crate::bleu;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Language modelling recipes: text, units, windows, and models that read them.
 
-use crate::findings;
+use super::findings;
 
 const NAME: &str = "ptb-lstm-pytorch-tied";
 

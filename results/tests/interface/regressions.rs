@@ -1,7 +1,7 @@
 //! Regression checks: false alarms have the stated rate, known losses are detected, and results
 //! that are not comparable are not compared.
 
-mod draws;
+use crate::draws;
 
 use draws::Draws;
 use serde_json::json;

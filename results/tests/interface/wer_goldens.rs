@@ -44,7 +44,7 @@ struct Long {
 }
 
 fn goldens() -> Goldens {
-    serde_json::from_str(include_str!("fixtures/wer_goldens.json")).expect("the fixture is JSON")
+    serde_json::from_str(include_str!("../fixtures/wer_goldens.json")).expect("the fixture is JSON")
 }
 
 fn options(unit: ErrorUnit, case: Case, whitespace: Whitespace) -> ErrorRateOptions {

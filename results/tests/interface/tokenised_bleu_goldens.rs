@@ -1,7 +1,7 @@
 //! Tokenised BLEU compared with the output of Moses' multi-bleu.perl and fairseq's libbleu.
 //! `tests/reference/tokenised_bleu_goldens.py` at the root of the repository writes the fixture.
 
-mod bleu;
+use crate::bleu;
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,8 @@ struct Fairseq {
 }
 
 fn goldens() -> Goldens {
-    serde_json::from_str(include_str!("fixtures/tokenised_bleu_goldens.json")).expect("the fixture is JSON")
+    serde_json::from_str(include_str!("../fixtures/tokenised_bleu_goldens.json"))
+        .expect("the fixture is JSON")
 }
 
 fn measure(streams: &[Vec<String>], references: usize, whose: TokenisedBleu, lower: bool) -> BleuDetail {

@@ -1,7 +1,7 @@
 //! Records and bundles edited and hashed again by someone who knows the format: every edit is
 //! detected.
 
-mod toy;
+use crate::toy;
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ struct Golden {
 const TOLERANCE: f64 = 1e-12;
 
 fn goldens() -> Vec<Golden> {
-    serde_json::from_str(include_str!("fixtures/mel_cepstral_goldens.json")).expect("the fixture is JSON")
+    serde_json::from_str(include_str!("../fixtures/mel_cepstral_goldens.json")).expect("the fixture is JSON")
 }
 
 /// The script's generator, reproduced to the last bit.

@@ -1,8 +1,8 @@
 //! Error rates of bounds, for which the test set matters besides the seeds: a score that both
 //! affect, few counted errors, and errors that come in bunches.
 
-mod draws;
-mod rates;
+use crate::draws;
+use crate::rates;
 
 use draws::Draws;
 use rates::{Rates, STUDIES, documented, looks, margin_of_noise};

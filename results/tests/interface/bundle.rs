@@ -1,6 +1,6 @@
 //! Bundles: round trip, missing references, and changes of every kind.
 
-mod toy;
+use crate::toy;
 
 use std::collections::BTreeMap;
 

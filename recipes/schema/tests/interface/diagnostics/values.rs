@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zoo_recipes::{Document, Selection};
 
-use crate::{NAME, findings, one, one_of, text};
+use super::{NAME, findings, one, one_of, text};
 
 #[test]
 fn ranges_are_checked() {

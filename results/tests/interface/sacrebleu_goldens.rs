@@ -1,7 +1,7 @@
 //! Every option compared with numbers that Python sacreBLEU 2.6.0 printed with all their digits.
 //! `tests/reference/sacrebleu_goldens.py` at the root of the repository writes the fixture.
 
-mod bleu;
+use crate::bleu;
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ struct Paired {
 }
 
 fn goldens() -> Goldens {
-    let text = include_str!("fixtures/sacrebleu_goldens.json");
+    let text = include_str!("../fixtures/sacrebleu_goldens.json");
     serde_json::from_str(text).expect("the fixture is JSON")
 }
 
