@@ -185,6 +185,11 @@ fn recordings_that_cannot_be_right_say_why() {
             "source.content_suffix = \"x\"\nsource.sha256",
             "`content_suffix` says of which",
         ),
+        (
+            "source.content_sha256",
+            "source.content_folders = [\"x\"]\nsource.sha256",
+            "`content_folders` says of which",
+        ),
     ] {
         assert!(sound.contains(from), "{from}");
         let error = CorpusDefinition::parse(&sound.replacen(from, to, 1), "x.toml").unwrap_err().to_string();

@@ -1,5 +1,6 @@
 //! A digest of an archive's contents that does not depend on how they are packed.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -23,20 +24,48 @@ use super::walk::walk;
 /// The archive is refused (see [`super::unpack()`]), or the folder holds something other than plain
 /// files.
 pub fn content_digest(path: &Path) -> Result<String, UnpackError> {
-    content_digest_of(path, "")
+    content_digest_of(path, &ContentPart::default())
 }
 
-/// [`content_digest`] over only those files whose path ends in `suffix`.
+/// Some of an archive's members. The default is all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ContentPart {
+    /// Suffix of the members' paths, such as `.wav`.
+    pub suffix: String,
+    /// Folders that the members are in, at any depth; empty for any folder.
+    pub folders: Vec<String>,
+}
+
+impl ContentPart {
+    /// Whether the member at `path` is one of them.
+    fn takes(&self, path: &str) -> bool {
+        let inside =
+            |folder: &String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        path.ends_with(&self.suffix) && (self.folders.is_empty() || self.folders.iter().any(inside))
+    }
+}
+
+impl fmt::Display for ContentPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "*{}", self.suffix)?;
+        match self.folders.is_empty() {
+            true => Ok(()),
+            false => write!(f, " in {}", self.folders.join(" and ")),
+        }
+    }
+}
+
+/// [`content_digest`] over only those files that `part` takes.
 ///
 /// # Errors
 /// As [`content_digest`].
-pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackError> {
+pub fn content_digest_of(path: &Path, part: &ContentPart) -> Result<String, UnpackError> {
     let limits = UnpackLimits::default();
     let error = |e: io::Error| UnpackError::unreadable(path, &e);
     if path.is_dir() {
         let mut members = Vec::new();
         folder_members(path, "", &mut members).map_err(error)?;
-        return Ok(combine(members, suffix));
+        return Ok(combine(members, part));
     }
     let packing = match Compression::of_file(path).map_err(error)? {
         Some(Compression::Zip) => Packing::Zip,
@@ -62,11 +91,11 @@ pub fn content_digest_of(path: &Path, suffix: &str) -> Result<String, UnpackErro
         copy(entry, &mut sha256)?;
         Ok(Some(hex::encode(sha256.finalize())))
     })?;
-    Ok(combine(members, suffix))
+    Ok(combine(members, part))
 }
 
-fn combine(mut members: Vec<Member>, suffix: &str) -> String {
-    members.retain(|member| member.path.ends_with(suffix));
+fn combine(mut members: Vec<Member>, part: &ContentPart) -> String {
+    members.retain(|member| part.takes(&member.path));
     members.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     let mut sha256 = Sha256::new();
     for member in members {
@@ -110,4 +139,36 @@ fn folder_members(folder: &Path, prefix: &str, members: &mut Vec<Member>) -> io:
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_of_files_in_its_folders_with_its_suffix() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in
+            [("a/b/1.txt", "one"), ("a/b/2.dat", "two"), ("a/bc/3.txt", "three"), ("d/4.txt", "four")]
+        {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let of = |suffix: &str, folders: &[&str]| {
+            let folders = folders.iter().map(|folder| (*folder).to_owned()).collect();
+            content_digest_of(folder.path(), &ContentPart { suffix: suffix.into(), folders }).unwrap()
+        };
+        let due = |paths: &[(&str, &str)]| {
+            let line =
+                |(path, text): &(&str, &str)| format!("{}  {path}\n", hex::encode(Sha256::digest(text)));
+            hex::encode(Sha256::digest(paths.iter().map(line).collect::<String>()))
+        };
+        assert_eq!(of(".txt", &["a/b"]), due(&[("a/b/1.txt", "one")]));
+        assert_eq!(
+            of("", &["a/b", "d"]),
+            due(&[("a/b/1.txt", "one"), ("a/b/2.dat", "two"), ("d/4.txt", "four")])
+        );
+        assert_eq!(of("", &[]), content_digest(folder.path()).unwrap());
+    }
 }

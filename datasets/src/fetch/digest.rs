@@ -8,6 +8,8 @@ use md5::Md5;
 use sha2::{Digest as _, Sha256};
 use zoo_recipes::untrusted::open;
 
+use super::content::ContentPart;
+
 /// The published digest of a source, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Digest {
@@ -18,11 +20,11 @@ pub enum Digest {
     Md5(String),
     /// [`super::content_digest`] of the archive, for archives whose own bytes are not stable.
     Content(String),
-    /// [`super::content_digest_of`] the members whose path ends in `suffix`, for archives whose
-    /// copies differ in other members.
+    /// [`super::content_digest_of`] some of the members, for archives whose copies differ in other
+    /// members.
     ContentOf {
-        /// Suffix of the members' paths, such as `.wav`.
-        suffix: String,
+        /// The members.
+        part: ContentPart,
         /// The content digest of these members.
         sha256: String,
     },
@@ -37,7 +39,7 @@ impl fmt::Display for Digest {
             Self::Sha256(hex) => write!(f, "sha256:{hex}"),
             Self::Md5(hex) => write!(f, "md5:{hex}"),
             Self::Content(hex) => write!(f, "content-sha256:{hex}"),
-            Self::ContentOf { suffix, sha256 } => write!(f, "content-sha256 of *{suffix}:{sha256}"),
+            Self::ContentOf { part, sha256 } => write!(f, "content-sha256 of {part}:{sha256}"),
             Self::Unknown => f.write_str("unknown"),
         }
     }

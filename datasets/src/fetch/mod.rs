@@ -28,7 +28,7 @@ use zoo_recipes::atomic;
 use zoo_recipes::untrusted::check_regular;
 
 pub use archive::{Member, UnpackError, UnpackLimits};
-pub use content::{content_digest, content_digest_of};
+pub use content::{ContentPart, content_digest, content_digest_of};
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
 pub use layout::{DataHome, place_of};
@@ -240,11 +240,11 @@ impl<'a> Job<'a> {
             Digest::Sha256(expected) => differs("sha256", expected, digest.sha256.clone()),
             Digest::Md5(expected) => differs("md5", expected, digest.md5.clone().unwrap_or_default()),
             Digest::Content(expected) | Digest::ContentOf { sha256: expected, .. } => {
-                let suffix = match &self.source.digest {
-                    Digest::ContentOf { suffix, .. } => suffix,
-                    _ => "",
+                let found = match &self.source.digest {
+                    Digest::ContentOf { part, .. } => content_digest_of(path, part),
+                    _ => content_digest(path),
                 };
-                match content_digest_of(path, suffix) {
+                match found {
                     Ok(actual) => differs("content-sha256", expected, actual),
                     Err(e) => Some(Mismatch::Archive(e.reason())),
                 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::content::ContentPart;
 use super::digest::{Digest, is_hex};
 use super::error::FetchError;
 use super::layout::place_of;
@@ -9,7 +10,8 @@ use super::layout::place_of;
 /// One file that can be downloaded.
 ///
 /// In TOML: `urls`, `size`, and exactly one of `sha256`, `md5`, `content_sha256` or `digest =
-/// "unknown"`. `content_suffix` restricts `content_sha256` to the members with this ending.
+/// "unknown"`. `content_suffix` and `content_folders` restrict `content_sha256` to the members with
+/// this ending and to those in these folders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SourceText", into = "SourceText")]
 pub struct Source {
@@ -76,6 +78,8 @@ struct SourceText {
     content_sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_suffix: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    content_folders: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Absent>,
 }
@@ -90,14 +94,18 @@ impl TryFrom<SourceText> for Source {
     type Error = String;
 
     fn try_from(text: SourceText) -> Result<Self, String> {
-        if text.content_suffix.is_some() && text.content_sha256.is_none() {
-            return Err(
-                "`content_suffix` says of which members `content_sha256` is, which is not stated".into()
-            );
+        let stated = [
+            ("content_suffix", text.content_suffix.is_some()),
+            ("content_folders", !text.content_folders.is_empty()),
+        ];
+        if let Some((key, _)) = stated.iter().find(|(_, stated)| *stated && text.content_sha256.is_none()) {
+            return Err(format!("`{key}` says of which members `content_sha256` is, which is not stated"));
         }
-        let content = |sha256| match text.content_suffix {
-            Some(suffix) => Digest::ContentOf { suffix, sha256 },
-            None => Digest::Content(sha256),
+        let part =
+            ContentPart { suffix: text.content_suffix.unwrap_or_default(), folders: text.content_folders };
+        let content = |sha256| match part == ContentPart::default() {
+            true => Digest::Content(sha256),
+            false => Digest::ContentOf { part, sha256 },
         };
         let stated: Vec<Digest> = [
             text.sha256.map(Digest::Sha256),
@@ -127,14 +135,16 @@ impl From<Source> for SourceText {
             md5: None,
             content_sha256: None,
             content_suffix: None,
+            content_folders: Vec::new(),
             digest: None,
         };
         match source.digest {
             Digest::Sha256(hex) => text.sha256 = Some(hex),
             Digest::Md5(hex) => text.md5 = Some(hex),
             Digest::Content(hex) => text.content_sha256 = Some(hex),
-            Digest::ContentOf { suffix, sha256 } => {
-                (text.content_suffix, text.content_sha256) = (Some(suffix), Some(sha256));
+            Digest::ContentOf { part: ContentPart { suffix, folders }, sha256 } => {
+                text.content_suffix = Some(suffix).filter(|suffix| !suffix.is_empty());
+                (text.content_folders, text.content_sha256) = (folders, Some(sha256));
             }
             Digest::Unknown => text.digest = Some(Absent::Unknown),
         }
