@@ -10,6 +10,7 @@ use super::files::{ByteCount, FileDefinition};
 use super::pictures::PicturesDefinition;
 use super::preparation::Preparation;
 use super::recordings::RecordingsDefinition;
+use super::texts::TextsDefinition;
 use crate::fetch::{DataHome, Wanted};
 
 /// The built-in definitions of `corpora/`, by file stem.
@@ -48,11 +49,11 @@ pub struct Licence {
     pub source: String,
 }
 
-/// A split: for each language, the texts to concatenate; or recordings; or pictures.
+/// A split: for each language, the texts to concatenate; or recordings, pictures or labelled texts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitDefinition {
-    /// Expected number of lines, recordings or pictures, if known.
+    /// Expected number of lines, recordings, pictures or labelled texts, if known.
     #[serde(default)]
     pub lines: Option<u64>,
     /// Format of its text files.
@@ -67,6 +68,9 @@ pub struct SplitDefinition {
     /// Pictures with their classes.
     #[serde(default)]
     pub pictures: Option<PicturesDefinition>,
+    /// Texts with their classes.
+    #[serde(default)]
+    pub texts: Option<TextsDefinition>,
 }
 
 /// Format of a text file. A gzipped file is recognised and decompressed while it is read.
@@ -168,13 +172,18 @@ impl CorpusDefinition {
                 ("text", !split.text.is_empty()),
                 ("recordings", split.recordings.is_some()),
                 ("pictures", split.pictures.is_some()),
+                ("labelled texts", split.texts.is_some()),
             ]
             .into_iter()
             .filter_map(|(content, there)| there.then_some(content))
             .collect();
             match contents[..] {
                 [_] => {}
-                [] => return Err(format!("split {name:?} has neither text, recordings nor pictures")),
+                [] => {
+                    return Err(format!(
+                        "split {name:?} has neither text, recordings, pictures nor labelled texts"
+                    ));
+                }
                 [one, other, ..] => return Err(format!("split {name:?} has both {one} and {other}")),
             }
             if let Some(recordings) = &split.recordings {
@@ -184,6 +193,10 @@ impl CorpusDefinition {
             if let Some(pictures) = &split.pictures {
                 pictures.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
                 used.extend(pictures.files());
+            }
+            if let Some(texts) = &split.texts {
+                texts.check(&self.files).map_err(|why| format!("split {name:?}: {why}"))?;
+                used.insert(texts.file());
             }
             for (language, parts) in &split.text {
                 if parts.is_empty() {
@@ -240,6 +253,7 @@ impl CorpusDefinition {
             files.extend(recordings.map(|folder| folder.file.as_str()));
             let pictures = definition.pictures.iter().flat_map(PicturesDefinition::files);
             files.extend(pictures.map(String::as_str));
+            files.extend(definition.texts.iter().map(|texts| texts.file().as_str()));
         }
         Ok(files)
     }
@@ -248,9 +262,12 @@ impl CorpusDefinition {
     pub(super) fn members_of(&self, file: &str) -> Wanted {
         let parts = self.splits.values().flat_map(|s| s.text.values().flatten());
         let recordings = self.splits.values().filter_map(|split| split.recordings.as_ref());
+        let recordings = recordings.flat_map(|recordings| recordings.members_of(file));
+        let texts = self.splits.values().filter_map(|split| split.texts.as_ref());
+        let texts = texts.flat_map(|texts| texts.members_of(file));
         Wanted {
             named: parts.filter(|p| p.file == file).filter_map(|p| p.member.clone()).collect(),
-            folders: recordings.flat_map(|recordings| recordings.members_of(file)).collect(),
+            folders: recordings.chain(texts).collect(),
         }
     }
 

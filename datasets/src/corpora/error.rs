@@ -114,6 +114,19 @@ pub enum CorpusError {
         /// Number of classes in the definition.
         classes: usize,
     },
+    /// A split has an unexpected number of labelled texts.
+    #[error(
+        "split {split:?} has {actual} texts, expected {expected}\n\
+         hint: another version of the set; scores on it are not comparable"
+    )]
+    TextCount {
+        /// Name of the split.
+        split: String,
+        /// Expected number.
+        expected: u64,
+        /// Actual number.
+        actual: u64,
+    },
     /// A split has an unexpected number of lines.
     #[error(
         "split {split:?} has {actual} lines in {language:?}, expected {expected}\n\

@@ -8,6 +8,7 @@ use super::error::CorpusError;
 use super::pictures::FetchedPictures;
 use super::recordings::{FetchedRecordings, RecordingsFolder};
 use super::text::{Lines, TextFile, read_lines};
+use super::texts::FetchedTexts;
 use super::unpacked::UnpackedArchive;
 use crate::fetch::{self, DataHome, FetchError, FetchOptions, Progress};
 
@@ -38,7 +39,7 @@ pub struct Fingerprint {
 pub struct FetchedSplit {
     /// Name of the split.
     pub name: String,
-    /// Expected number of lines, recordings or pictures, if known.
+    /// Expected number of lines, recordings, pictures or labelled texts, if known.
     pub lines: Option<u64>,
     /// For each language, the files with its lines, in order.
     pub text: BTreeMap<String, Vec<TextFile>>,
@@ -46,6 +47,8 @@ pub struct FetchedSplit {
     pub recordings: Option<FetchedRecordings>,
     /// Pictures of the split.
     pub pictures: Option<FetchedPictures>,
+    /// Labelled texts of the split.
+    pub texts: Option<FetchedTexts>,
 }
 
 /// Result of verifying one file.
@@ -127,6 +130,12 @@ impl CorpusDefinition {
                     .pictures
                     .as_ref()
                     .map(|definition| FetchedPictures::new(name, split.lines, definition, &paths)),
+                texts: split.texts.as_ref().map(|definition| FetchedTexts {
+                    split: name.into(),
+                    count: split.lines,
+                    path: paths[definition.file().as_str()].clone(),
+                    definition: definition.clone(),
+                }),
             }
         };
         let splits = splits.iter().map(|name| ((*name).to_owned(), fetched_split(name))).collect();
@@ -139,7 +148,7 @@ impl CorpusDefinition {
     ///
     /// # Errors
     /// [`CorpusError::UnknownSplit`], or [`CorpusError::Folder`] if a folder of the splits is
-    /// missing. Splits of text or of pictures have no recordings.
+    /// missing. Splits without recordings stay empty.
     pub fn in_folder(&self, folder: &Path, splits: &[&str]) -> Result<FetchedCorpus, CorpusError> {
         self.files_of(splits)?;
         let place = |wanted: &RecordingsFolder| {
@@ -162,7 +171,8 @@ impl CorpusDefinition {
                 None => None,
             };
             let (name, lines, text) = ((*name).to_owned(), split.lines, BTreeMap::new());
-            found.insert(name.clone(), FetchedSplit { name, lines, text, recordings, pictures: None });
+            let split = FetchedSplit { name, lines, text, recordings, pictures: None, texts: None };
+            found.insert(split.name.clone(), split);
         }
         Ok(FetchedCorpus { name: self.name.clone(), fingerprints: BTreeMap::new(), splits: found })
     }

@@ -10,6 +10,7 @@ mod pictures;
 mod preparation;
 mod recordings;
 mod text;
+mod texts;
 mod unpacked;
 
 pub use crate::fetch::Packing;
@@ -24,3 +25,7 @@ pub use recordings::{
     FetchedRecordings, NameField, RecordingsDefinition, RecordingsFolder, Selection, Transcripts,
 };
 pub use text::{Lines, TextFile, read_lines};
+pub use texts::{
+    ClassFolder, FetchedTexts, LabelledTexts, TEXT_SUFFIX, TextsDefinition, labelled, lines_of,
+    texts_of_folder,
+};

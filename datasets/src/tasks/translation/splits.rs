@@ -187,6 +187,7 @@ mod tests {
         let english = vec![file("1.en", "a\nb\n"), file("2.en", "c\n")];
         let split = |name: &str, german: &str| FetchedSplit {
             pictures: None,
+            texts: None,
             recordings: None,
             name: name.into(),
             lines: None,
