@@ -20,7 +20,13 @@ pub struct Plane {
 impl Plane {
     /// The plane of a tensor `[images, height, width, channels]`.
     pub fn new([_, height, width, channels]: [usize; 4], how: Pooling) -> Self {
-        Self { how, height, pitch: width * channels, channels, outputs: how.outputs(width) * channels }
+        Self {
+            how,
+            height,
+            pitch: width * channels,
+            channels,
+            outputs: how.outputs([height, width])[1] * channels,
+        }
     }
 
     /// Number of numbers of an image.
@@ -54,7 +60,7 @@ impl Plane {
             return dx.fill(0.0);
         }
         match (self.how.size, self.how.stride) {
-            (2, 2) => pass_to_maxima_of_four(*self, image, gradient, dx),
+            ([2, 2], [2, 2]) => pass_to_maxima_of_four(*self, image, gradient, dx),
             _ => pass_to_maxima(*self, image, gradient, dx, row),
         }
     }
@@ -66,7 +72,7 @@ fn larger(a: f32, b: f32) -> f32 {
     if b > a || b.is_nan() { b } else { a }
 }
 
-/// Combines the pixels of each square with `combine`: rows first, then columns.
+/// Combines the pixels of each rectangle with `combine`: rows first, then columns.
 #[inline(always)]
 fn combined(
     plane: Plane,
@@ -76,9 +82,10 @@ fn combined(
     combine: impl Fn(f32, f32) -> f32,
     finish: impl Fn(f32) -> f32,
 ) {
-    let Plane { how: Pooling { size, stride, .. }, pitch, channels, .. } = plane;
+    let Plane { how: Pooling { size: [down, across], stride: [below, beside], .. }, pitch, channels, .. } =
+        plane;
     for (i, out) in out.chunks_exact_mut(plane.outputs).enumerate() {
-        let rows = &image[i * stride * pitch..][..size * pitch];
+        let rows = &image[i * below * pitch..][..down * pitch];
         row.copy_from_slice(&rows[..pitch]);
         for other in rows.chunks_exact(pitch).skip(1) {
             for (x, &other) in row.iter_mut().zip(other) {
@@ -86,8 +93,8 @@ fn combined(
             }
         }
         for (j, out) in out.chunks_exact_mut(channels).enumerate() {
-            let pixels = &row[j * stride * channels..][..size * channels];
-            if size == 2 {
+            let pixels = &row[j * beside * channels..][..across * channels];
+            if across == 2 {
                 let (left, right) = pixels.split_at(channels);
                 for ((out, &left), &right) in out.iter_mut().zip(left).zip(right) {
                     *out = finish(combine(left, right));
@@ -113,7 +120,7 @@ vectorized! {
 
     fn means(plane: Plane, image: &[f32], out: &mut [f32], row: &mut [f32]) {
         let _ = FMA;
-        let share = 1.0 / (plane.how.size * plane.how.size) as f32;
+        let share = 1.0 / plane.how.size.iter().product::<usize>() as f32;
         combined(plane, image, out, row, |a, b| a + b, |x| x * share);
     }
 
@@ -121,7 +128,8 @@ vectorized! {
     fn spread_means(plane: Plane, gradient: &[f32], dx: &mut [f32], row: &mut [f32]) {
         let _ = FMA;
         let Plane { how: Pooling { size, stride, .. }, pitch, channels, .. } = plane;
-        let share = 1.0 / (size * size) as f32;
+        let ([down, across], [below, beside]) = (size, stride);
+        let share = 1.0 / (down * across) as f32;
         let tiled = size == stride;
         if !tiled {
             dx.fill(0.0);
@@ -131,14 +139,14 @@ vectorized! {
                 row.fill(0.0);
             }
             for (j, gradient) in gradient.chunks_exact(channels).enumerate() {
-                let pixels = &mut row[j * stride * channels..][..size * channels];
+                let pixels = &mut row[j * beside * channels..][..across * channels];
                 for pixel in pixels.chunks_exact_mut(channels) {
                     for (x, &gradient) in pixel.iter_mut().zip(gradient) {
                         *x = if tiled { gradient * share } else { *x + gradient * share };
                     }
                 }
             }
-            for to in dx[i * stride * pitch..][..size * pitch].chunks_exact_mut(pitch) {
+            for to in dx[i * below * pitch..][..down * pitch].chunks_exact_mut(pitch) {
                 if tiled {
                     to.copy_from_slice(row);
                 } else {
@@ -148,7 +156,7 @@ vectorized! {
         }
         if tiled {
             let rows = gradient.len() / plane.outputs;
-            dx[rows * size * pitch..].fill(0.0);
+            dx[rows * down * pitch..].fill(0.0);
         }
     }
 
@@ -188,17 +196,17 @@ vectorized! {
         }
     }
 
-    /// Squares of any size and stride. `room` holds two pixels: the maxima, and the gradients that
-    /// no pixel has taken yet.
+    /// Rectangles of any size and stride. `room` holds two pixels: the maxima, and the gradients
+    /// that no pixel has taken yet.
     fn pass_to_maxima(plane: Plane, image: &[f32], gradient: &[f32], dx: &mut [f32], room: &mut [f32]) {
         let _ = FMA;
-        let Plane { how: Pooling { size, stride, .. }, pitch, channels, .. } = plane;
+        let Plane { how: Pooling { size: [down, across], stride: [below, beside], .. }, pitch, channels, .. } = plane;
         let (most, rest) = room.split_at_mut(channels);
         dx.fill(0.0);
         for (i, gradient) in gradient.chunks_exact(plane.outputs).enumerate() {
             for (j, gradient) in gradient.chunks_exact(channels).enumerate() {
-                let first = i * stride * pitch + j * stride * channels;
-                let pixels = (0..size * size).map(|k| first + k / size * pitch + k % size * channels);
+                let first = i * below * pitch + j * beside * channels;
+                let pixels = (0..down * across).map(|k| first + k / across * pitch + k % across * channels);
                 most.copy_from_slice(&image[first..][..channels]);
                 for at in pixels.clone().skip(1) {
                     for (most, &x) in most.iter_mut().zip(&image[at..][..channels]) {
@@ -207,7 +215,7 @@ vectorized! {
                 }
                 rest.copy_from_slice(gradient);
                 for (k, at) in pixels.enumerate() {
-                    let last = k + 1 == size * size;
+                    let last = k + 1 == down * across;
                     let (x, dx) = (&image[at..][..channels], &mut dx[at..][..channels]);
                     for (((dx, &x), &most), rest) in dx.iter_mut().zip(x).zip(&*most).zip(&mut *rest) {
                         // A maximum that is NaN equals no pixel.

@@ -1,9 +1,9 @@
-//! Maximum and mean of squares of pixels, channels last.
+//! Maximum and mean of rectangles of pixels, channels last. A sequence is an image one pixel wide.
 //!
 //! On a CPU the operation is custom. Nothing is stored for the gradient but the input: the maximum
-//! of a square is searched again. A half type is computed in FP32 and rounded once. Sums have a
-//! fixed order: an output adds its rows, then its columns; an input that belongs to several squares
-//! adds their gradients in row-major order of the squares.
+//! of a rectangle is searched again. A half type is computed in FP32 and rounded once. Sums have a
+//! fixed order: an output adds its rows, then its columns; an input that belongs to several
+//! rectangles adds their gradients in row-major order of the rectangles.
 
 mod kernels;
 #[cfg(test)]
@@ -23,26 +23,38 @@ use zoo_recipes::PoolKind;
 use super::{has_own_kernels, host};
 use kernels::Plane;
 
-/// Squares of pixels, and what is taken of each.
+/// Rectangles of pixels, and what is taken of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pooling {
     /// Maximum or mean.
     pub of: PoolKind,
-    /// Height and width of a square, at least 1.
-    pub size: usize,
-    /// Step in both directions, at least 1.
-    pub stride: usize,
+    /// Height and width of a rectangle, at least 1.
+    pub size: [usize; 2],
+    /// Steps down and to the right, at least 1.
+    pub stride: [usize; 2],
 }
 
 impl Pooling {
-    /// Number of squares along a side; pixels that do not fill a square are left out.
-    pub fn outputs(&self, side: usize) -> usize {
-        side.checked_sub(self.size).map_or(0, |room| room / self.stride + 1)
+    /// Squares with one step in both directions.
+    pub fn square(of: PoolKind, size: usize, stride: usize) -> Self {
+        Self { of, size: [size; 2], stride: [stride; 2] }
+    }
+
+    /// Groups of `size` steps of sequences, which are images one pixel wide. Groups do not overlap.
+    pub fn of_steps(of: PoolKind, size: usize) -> Self {
+        Self { of, size: [size, 1], stride: [size, 1] }
+    }
+
+    /// Number of rectangles along the sides; pixels that do not fill a rectangle are left out.
+    pub fn outputs(&self, sides: [usize; 2]) -> [usize; 2] {
+        let along = |i: usize| sides[i].checked_sub(self.size[i]).map_or(0, |room| room / self.stride[i] + 1);
+        [along(0), along(1)]
     }
 
     /// Shape of the output for an input `[images, height, width, channels]`.
     fn shape(&self, [images, height, width, channels]: [usize; 4]) -> [usize; 4] {
-        [images, self.outputs(height), self.outputs(width), channels]
+        let [rows, columns] = self.outputs([height, width]);
+        [images, rows, columns, channels]
     }
 }
 
@@ -124,14 +136,15 @@ impl<B: PoolOp, C: CheckpointStrategy> PoolOp for Autodiff<B, C> {
     }
 }
 
-/// Maximum or mean of squares of pixels of x `[images, height, width, channels]`, channel by
+/// Maximum or mean of rectangles of pixels of x `[images, height, width, channels]`, channel by
 /// channel: `[images, rows, columns, channels]`, in x's type. There is no padding; pixels that do
-/// not fill a square are left out. Of equal maxima the first one, row by row, gets the gradient.
+/// not fill a rectangle are left out. Of equal maxima the first one, row by row, gets the gradient.
 ///
 /// # Panics
 /// If the size or the stride is 0.
 pub fn pool(x: Tensor<4>, how: Pooling) -> Tensor<4> {
-    assert!(how.size > 0 && how.stride > 0, "size and stride of a pool are at least 1");
+    let least = how.size.into_iter().chain(how.stride).min();
+    assert!(least > Some(0), "size and stride of a pool are at least 1");
     if has_own_kernels(&x.device()) {
         return Tensor::from_dispatch(Dispatch::pooled(x.into_dispatch(), how));
     }
@@ -146,11 +159,10 @@ fn composed(x: Tensor<4>, how: Pooling) -> Tensor<4> {
         let nothing = (x.sum() * 0.0).reshape([1, 1, 1, 1]);
         return Tensor::zeros(shape, (&nothing.device(), nothing.dtype())) + nothing;
     }
-    let (size, stride) = ([how.size; 2], [how.stride; 2]);
     let x = x.permute([0, 3, 1, 2]);
     let out = match how.of {
-        PoolKind::Max => max_pool2d(x, MaxPoolOptions::new(size).with_stride(stride)),
-        PoolKind::Average => avg_pool2d(x, AvgPoolOptions::new(size).with_stride(stride)),
+        PoolKind::Max => max_pool2d(x, MaxPoolOptions::new(how.size).with_stride(how.stride)),
+        PoolKind::Average => avg_pool2d(x, AvgPoolOptions::new(how.size).with_stride(how.stride)),
     };
     out.permute([0, 2, 3, 1])
 }

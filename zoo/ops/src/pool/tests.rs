@@ -11,22 +11,27 @@ const KINDS: [PoolKind; 2] = [PoolKind::Max, PoolKind::Average];
 /// Shapes and pools: remainders, overlaps, gaps, one pixel, more channels than a vector.
 fn cases() -> impl Iterator<Item = ([usize; 4], Pooling)> {
     let geometries = [
-        ([3, 6, 4, 5], 2, 2),
-        ([2, 7, 5, 19], 2, 2),
-        ([2, 8, 7, 3], 3, 2),
-        ([1, 6, 6, 33], 3, 1),
-        ([2, 5, 8, 4], 2, 3),
-        ([2, 9, 7, 2], 3, 3),
-        ([2, 4, 3, 6], 1, 1),
-        ([2, 4, 4, 6], 2, 1),
-        ([1, 2, 2, 1], 2, 2),
+        ([3, 6, 4, 5], [2, 2], [2, 2]),
+        ([2, 7, 5, 19], [2, 2], [2, 2]),
+        ([2, 8, 7, 3], [3, 3], [2, 2]),
+        ([1, 6, 6, 33], [3, 3], [1, 1]),
+        ([2, 5, 8, 4], [2, 2], [3, 3]),
+        ([2, 9, 7, 2], [3, 3], [3, 3]),
+        ([2, 4, 3, 6], [1, 1], [1, 1]),
+        ([2, 4, 4, 6], [2, 2], [1, 1]),
+        ([1, 2, 2, 1], [2, 2], [2, 2]),
+        // Sequences: groups of steps with a rest, and all steps.
+        ([3, 11, 1, 9], [4, 1], [4, 1]),
+        ([2, 40, 1, 17], [40, 1], [40, 1]),
+        ([2, 7, 6, 3], [3, 2], [1, 2]),
+        ([1, 5, 7, 4], [1, 3], [2, 3]),
     ];
     geometries
         .into_iter()
         .flat_map(|(shape, size, stride)| KINDS.map(|of| (shape, Pooling { of, size, stride })))
 }
 
-/// Values of few steps, so that many squares have several equal maxima.
+/// Values of few steps, so that many rectangles have several equal maxima.
 fn values(n: usize, stream: u64) -> Vec<f32> {
     let key = Key::new(5, stream, 0);
     (0..n).map(|i| (2.0 * key.normal(i as u32)).round() / 2.0).collect()
@@ -34,13 +39,13 @@ fn values(n: usize, stream: u64) -> Vec<f32> {
 
 /// Output and gradient, by a loop over the outputs.
 fn plain(x: &[f32], upstream: &[f32], [n, h, w, c]: [usize; 4], how: Pooling) -> [Vec<f32>; 2] {
-    let (rows, columns, size) = (how.outputs(h), how.outputs(w), how.size);
+    let ([rows, columns], [down, across]) = (how.outputs([h, w]), how.size);
     let (mut out, mut dx) = (Vec::new(), vec![0f32; x.len()]);
     for (place, &gradient) in upstream.iter().enumerate().take(n * rows * columns * c) {
         let (channel, column) = (place % c, place / c % columns);
         let (row, image) = (place / c / columns % rows, place / c / columns / rows);
-        let pixels = (0..size * size).map(|k| {
-            let (y, x) = (row * how.stride + k / size, column * how.stride + k % size);
+        let pixels = (0..down * across).map(|k| {
+            let (y, x) = (row * how.stride[0] + k / across, column * how.stride[1] + k % across);
             ((image * h + y) * w + x) * c + channel
         });
         let pixels: Vec<usize> = pixels.collect();
@@ -52,8 +57,8 @@ fn plain(x: &[f32], upstream: &[f32], [n, h, w, c]: [usize; 4], how: Pooling) ->
                 dx[most] += gradient;
             }
             PoolKind::Average => {
-                out.push(pixels.iter().map(|&i| x[i]).sum::<f32>() / (size * size) as f32);
-                pixels.iter().for_each(|&i| dx[i] += gradient / (size * size) as f32);
+                out.push(pixels.iter().map(|&i| x[i]).sum::<f32>() / (down * across) as f32);
+                pixels.iter().for_each(|&i| dx[i] += gradient / (down * across) as f32);
             }
         }
     }
@@ -109,8 +114,9 @@ fn half_types_are_computed_in_fp32_and_rounded_once() {
             let mut due = plain(&x, &upstream, shape, how);
             due.iter_mut().for_each(|due| half.round(due));
             let found = run(&x, &upstream, shape, Compute(dtype), |x| pool(x, how));
-            // The loop divides by 9, the kernel multiplies by 1 / 9: FP32 values that round apart.
-            let limit = if how.of == PoolKind::Average && how.size == 3 { unit } else { 0.0 };
+            // The loop divides, the kernel multiplies by the inverse: FP32 values that round apart.
+            let exact = how.size.iter().product::<usize>().is_power_of_two();
+            let limit = if how.of == PoolKind::Average && !exact { unit } else { 0.0 };
             assert_near(&found, &due, limit, &format!("{half:?} {shape:?} {how:?}"));
         }
     }
@@ -132,7 +138,7 @@ fn kernel_and_composition_agree() {
 #[test]
 fn the_first_of_equal_maxima_gets_the_gradient() {
     for (size, stride) in [(2, 2), (2, 3)] {
-        let how = Pooling { of: PoolKind::Max, size, stride };
+        let how = Pooling::square(PoolKind::Max, size, stride);
         for which in 1..16u32 {
             let largest = [0, 1, 2, 3].map(|pixel| which >> pixel & 1 == 1);
             let x = largest.map(|largest| if largest { 2.0 } else { 1.0 });
@@ -150,7 +156,7 @@ fn a_nan_comes_through_and_its_gradient_is_not_lost() {
         for place in 0..16 {
             let mut x = vec![1.0; 16];
             x[place] = f32::NAN;
-            let how = Pooling { of, size, stride: size };
+            let how = Pooling::square(of, size, size);
             let outputs = 16 / size / size;
             let [out, dx] = run(&x, &vec![3.0; outputs], [1, 4, 4, 1], Compute::FP32, |x| pool(x, how));
             assert_eq!(out.iter().filter(|x| x.is_nan()).count(), 1, "{how:?} {place}");
@@ -162,7 +168,7 @@ fn a_nan_comes_through_and_its_gradient_is_not_lost() {
 #[test]
 fn an_image_smaller_than_a_square_has_no_output_and_no_gradient() {
     for of in KINDS {
-        let how = Pooling { of, size: 3, stride: 1 };
+        let how = Pooling::square(of, 3, 1);
         for own in [true, false] {
             let found = run(&[1.0; 12], &[], [1, 2, 3, 2], Compute::FP32, |x| {
                 if own { pool(x, how) } else { composed(x, how) }

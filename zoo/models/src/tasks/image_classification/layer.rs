@@ -120,7 +120,7 @@ impl Step {
     pub fn of(layer: &ClassifierLayerSpec) -> Self {
         match *layer {
             ClassifierLayerSpec::Pool { of, size, stride } => {
-                Self::Pool(Pooling { of, size: size as usize, stride: stride as usize })
+                Self::Pool(Pooling::square(of, size as usize, stride as usize))
             }
             ClassifierLayerSpec::Flatten { order } => Self::Flatten(order),
             ClassifierLayerSpec::Relu {} => Self::Relu,

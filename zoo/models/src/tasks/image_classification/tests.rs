@@ -201,7 +201,7 @@ fn rewriting_layers_keeps_every_number_and_gradient() {
     // Few steps: many equal maxima, many of them 0 after the ReLU.
     let pixels: Vec<f32> = (0..2 * 6 * 6 * 3).map(|i| (2.0 * key.normal(i)).round() - 1.0).collect();
     let layers = || {
-        let max = Step::Pool(Pooling { of: PoolKind::Max, size: 2, stride: 2 });
+        let max = Step::Pool(Pooling::square(PoolKind::Max, 2, 2));
         let steps = [Step::Relu, max, Step::Dropout(0.25), Step::Flatten(FlattenOrder::ChannelsLast)];
         steps.into_iter().map(Layer::from).collect::<Vec<_>>()
     };
@@ -213,7 +213,7 @@ fn rewriting_layers_keeps_every_number_and_gradient() {
 
 #[test]
 fn a_mean_stays_behind_its_relu() {
-    let average = Step::Pool(Pooling { of: PoolKind::Average, size: 2, stride: 2 });
+    let average = Step::Pool(Pooling::square(PoolKind::Average, 2, 2));
     let layers = || vec![Layer::from(Step::Relu), Layer::from(average)];
     assert_eq!(format!("{:?}", fused(layers())), format!("{:?}", layers()));
 }
