@@ -60,7 +60,7 @@ pub use magnitude::magnitudes;
 pub use pass::Pass;
 pub use pool::{Pooling, pool};
 pub use probe::{Products, probe};
-pub use recurrent::{Sequences, gru, lstm, lstm_dropping_states};
+pub use recurrent::{Sequences, gru, hard_lstm, lstm, lstm_dropping_states};
 pub use relu::relu_dropout;
 pub use residual::add_dropped;
 pub use sigmoid::sigmoid;

@@ -146,6 +146,15 @@ pub fn sigmoid<const FMA: bool>(x: f32) -> f32 {
     1.0 / (1.0 + exp::<FMA>(negative))
 }
 
+/// 0.2 x + 0.5, within 0 and 1 (Keras 2's `hard_sigmoid`). Keeps NaN, which overflow detection
+/// relies on.
+#[inline(always)]
+pub fn hard_sigmoid<const FMA: bool>(x: f32) -> f32 {
+    let y = fma::<FMA>(0.2, x, 0.5);
+    let y = if y < 0.0 { 0.0 } else { y };
+    if y > 1.0 { 1.0 } else { y }
+}
+
 /// Hyperbolic tangent, within 3 units in the last place: a polynomial near 0 (Cephes' `tanhf`),
 /// exponentials elsewhere.
 #[inline(always)]

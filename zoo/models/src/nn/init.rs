@@ -56,10 +56,48 @@ impl Init {
         })
     }
 
+    /// A matrix `[rows, columns]` whose columns are orthonormal, drawn uniformly among all such
+    /// matrices: normal columns, each made orthogonal to those before it (Saxe et al. 2013; Keras's
+    /// `orthogonal`). There are at least as many rows as columns.
+    pub fn orthonormal_columns(&self, [rows, columns]: [usize; 2]) -> Param<Tensor<2>> {
+        let key = Key::new(self.seed, stream_of(&self.path), 0);
+        let mut found: Vec<Vec<f64>> = Vec::with_capacity(columns);
+        for column in 0..columns {
+            let mut new: Vec<f64> =
+                (0..rows).map(|row| f64::from(key.normal((row * columns + column) as u32))).collect();
+            // Twice, because rounding leaves a part in the first pass.
+            for before in found.iter().chain(&found) {
+                let along: f64 = before.iter().zip(&new).map(|(a, b)| a * b).sum();
+                new.iter_mut().zip(before).for_each(|(x, a)| *x -= along * a);
+            }
+            let norm = new.iter().map(|x| x * x).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+            found.push(new.into_iter().map(|x| x / norm).collect());
+        }
+        self.draw([rows, columns], |_, i| found[i as usize % columns][i as usize / columns] as f32)
+    }
+
     fn draw<const D: usize>(&self, shape: [usize; D], value: impl Fn(Key, u32) -> f32) -> Param<Tensor<D>> {
         let key = Key::new(self.seed, stream_of(&self.path), 0);
         let n = shape.iter().product::<usize>();
         let values: Vec<f32> = (0..n).map(|i| value(key, i as u32)).collect();
         Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &self.device))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::host_values;
+
+    #[test]
+    fn orthonormal_columns_have_length_one_and_no_common_part() {
+        let values = host_values(Init::new(1, &Device::flex()).orthonormal_columns([40, 10]).val());
+        for one in 0..10 {
+            for other in 0..10 {
+                let product: f32 = (0..40).map(|row| values[row * 10 + one] * values[row * 10 + other]).sum();
+                let due = if one == other { 1.0 } else { 0.0 };
+                assert!((product - due).abs() < 1e-5, "{one} {other}: {product}");
+            }
+        }
     }
 }

@@ -67,6 +67,30 @@ impl Lstm {
             bias_hh: biases.second().map(|drawn| bias("bias_hh", drawn, forget_bias.map(|_| 0.0))),
         }
     }
+
+    /// The initial values of Keras: Glorot uniform weights, a recurrent weight with orthonormal
+    /// columns, and one bias, which is 1 for the forget gate and 0 for the others.
+    pub fn keras(init: &Init, input: usize, hidden: usize) -> Self {
+        // The fan out counts all four gates.
+        let bound = (6.0 / (input + 4 * hidden) as f64).sqrt();
+        let lstm = Self::new(init, input, hidden, Biases::OneOfZeros, bound, Some(1.0));
+        Self { weight_hh: init.at("weight_hh").orthonormal_columns([4 * hidden, hidden]), ..lstm }
+    }
+
+    /// Like [`Recurrent::forward`] without a state, with Keras 2's `hard_sigmoid` for the gates.
+    pub fn forward_hard(&self, x: Tensor<2>, sequences: &Sequences, pass: &Pass) -> (Tensor<2>, LstmState) {
+        let (out, (h, c)) = ops::hard_lstm(self.gates(x, pass), self.weight_hh.val(), sequences, pass);
+        (out, LstmState { h, c })
+    }
+
+    /// The input's part of the gates, with every bias.
+    fn gates(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        let bias = match (&self.bias_ih, &self.bias_hh) {
+            (Some(a), Some(b)) => Some(a.val() + b.val()),
+            (a, b) => a.as_ref().or(b.as_ref()).map(Param::val),
+        };
+        ops::linear(x, self.weight_ih.val(), bias, pass)
+    }
 }
 
 impl Recurrent for Lstm {
@@ -79,11 +103,7 @@ impl Recurrent for Lstm {
         state: Option<LstmState>,
         pass: &Pass,
     ) -> (Tensor<2>, LstmState) {
-        let bias = match (&self.bias_ih, &self.bias_hh) {
-            (Some(a), Some(b)) => Some(a.val() + b.val()),
-            (a, b) => a.as_ref().or(b.as_ref()).map(Param::val),
-        };
-        let gates = ops::linear(x, self.weight_ih.val(), bias, pass);
+        let gates = self.gates(x, pass);
         let state = state.map(|state| (state.h, state.c));
         let (out, (h, c)) = ops::lstm(gates, self.weight_hh.val(), state, sequences, pass);
         (out, LstmState { h, c })

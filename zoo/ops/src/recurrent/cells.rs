@@ -1,7 +1,7 @@
 //! One step of one sequence, for a range of its units: gates, tanh and sigmoid in one pass, and
 //! their gradients.
 
-use crate::simd::{fma, sigmoid, tanh, vectorized};
+use crate::simd::{fma, hard_sigmoid, sigmoid, tanh, vectorized};
 
 /// The cell of a recurrent layer.
 pub trait Cell<const GATES: usize> {
@@ -49,6 +49,9 @@ pub enum Place {
 /// keeps its cells.
 pub struct Lstm;
 
+/// The same with the gates of Keras 2: 0.2 x + 0.5, within 0 and 1.
+pub struct HardLstm;
+
 /// Cho et al. 2014, with the reset after the product, as in PyTorch and cuDNN. Gates r, z, n; keeps
 /// the recurrent part of n.
 pub struct Gru;
@@ -74,6 +77,34 @@ impl Cell<4> for Lstm {
         carry: &mut [f32],
     ) {
         lstm_backward(i, f, g, o, kept, before, gradient, carry);
+    }
+
+    fn recurrent(_: usize) -> Place {
+        Place::Gate
+    }
+}
+
+impl Cell<4> for HardLstm {
+    const TAKES_KEPT: bool = true;
+
+    fn forward(
+        [i, f, g, o]: [&mut [f32]; 4],
+        [si, sf, sg, so]: [&[f32]; 4],
+        before: &[f32],
+        kept: &mut [f32],
+        out: &mut [f32],
+    ) {
+        hard_lstm_forward(i, f, g, o, si, sf, sg, so, before, kept, out);
+    }
+
+    fn backward(
+        [i, f, g, o]: [&mut [f32]; 4],
+        kept: &mut [f32],
+        before: &[f32],
+        gradient: &[f32],
+        carry: &mut [f32],
+    ) {
+        hard_lstm_backward(i, f, g, o, kept, before, gradient, carry);
     }
 
     fn recurrent(_: usize) -> Place {
@@ -144,6 +175,46 @@ vectorized! {
             f[u] = of_cell * before[u] * forget * (1.0 - forget);
             g[u] = of_cell * input * (1.0 - candidate * candidate);
             o[u] = gradient[u] * squashed * output * (1.0 - output);
+            carry[u] = of_cell * forget;
+        }
+    }
+
+    fn hard_lstm_forward(
+        i: &mut [f32], f: &mut [f32], g: &mut [f32], o: &mut [f32],
+        si: &[f32], sf: &[f32], sg: &[f32], so: &[f32],
+        before: &[f32], cell: &mut [f32], out: &mut [f32],
+    ) {
+        let n = out.len();
+        let (i, f, g, o) = (&mut i[..n], &mut f[..n], &mut g[..n], &mut o[..n]);
+        let (si, sf, sg, so) = (&si[..n], &sf[..n], &sg[..n], &so[..n]);
+        let (before, cell) = (&before[..n], &mut cell[..n]);
+        for u in 0..n {
+            i[u] = hard_sigmoid::<FMA>(i[u] + si[u]);
+            f[u] = hard_sigmoid::<FMA>(f[u] + sf[u]);
+            g[u] = tanh::<FMA>(g[u] + sg[u]);
+            o[u] = hard_sigmoid::<FMA>(o[u] + so[u]);
+            cell[u] = fma::<FMA>(f[u], before[u], i[u] * g[u]);
+            out[u] = o[u] * tanh::<FMA>(cell[u]);
+        }
+    }
+
+    fn hard_lstm_backward(
+        i: &mut [f32], f: &mut [f32], g: &mut [f32], o: &mut [f32],
+        cell: &[f32], before: &[f32], gradient: &[f32], carry: &mut [f32],
+    ) {
+        let n = carry.len();
+        let (i, f, g, o) = (&mut i[..n], &mut f[..n], &mut g[..n], &mut o[..n]);
+        let (cell, before, gradient) = (&cell[..n], &before[..n], &gradient[..n]);
+        // The slope of a gate, from its value.
+        let slope = |gate: f32| if gate > 0.0 && gate < 1.0 { 0.2f32 } else { 0.0 };
+        for u in 0..n {
+            let (input, forget, candidate, output) = (i[u], f[u], g[u], o[u]);
+            let squashed = tanh::<FMA>(cell[u]);
+            let of_cell = carry[u] + gradient[u] * output * (1.0 - squashed * squashed);
+            i[u] = of_cell * candidate * slope(input);
+            f[u] = of_cell * before[u] * slope(forget);
+            g[u] = of_cell * input * (1.0 - candidate * candidate);
+            o[u] = gradient[u] * squashed * slope(output);
             carry[u] = of_cell * forget;
         }
     }

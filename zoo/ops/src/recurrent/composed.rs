@@ -53,8 +53,12 @@ pub fn recurrent(
         let part = |of: &Tensor<2>, gate: usize| of.clone().narrow(1, gate * hidden, hidden);
         let sum = |gate: usize| part(&x, gate) + part(&product, gate);
         let mut after = match kind {
-            Kind::Lstm => {
-                let (i, f, g, o) = (sigmoid(sum(0)), sigmoid(sum(1)), tanh(sum(2)), sigmoid(sum(3)));
+            Kind::Lstm | Kind::HardLstm => {
+                let gate = |x: Tensor<2>| match kind {
+                    Kind::HardLstm => (x * 0.2 + 0.5).clamp(0.0, 1.0),
+                    _ => sigmoid(x),
+                };
+                let (i, f, g, o) = (gate(sum(0)), gate(sum(1)), tanh(sum(2)), gate(sum(3)));
                 let cell = f * before[1].clone() + i * g;
                 vec![o * tanh(cell.clone()), cell]
             }

@@ -40,6 +40,8 @@ pub(super) use operation::{Plan, RecurrentOp};
 pub enum Kind {
     /// Gates i, f, g, o; two states: output and cell.
     Lstm,
+    /// The same with the gates 0.2 x + 0.5, within 0 and 1 (Keras 2).
+    HardLstm,
     /// Gates r, z, n; one state.
     Gru,
 }
@@ -48,7 +50,7 @@ impl Kind {
     /// Number of gates.
     pub(super) fn gates(self) -> usize {
         match self {
-            Self::Lstm => 4,
+            Self::Lstm | Self::HardLstm => 4,
             Self::Gru => 3,
         }
     }
@@ -56,7 +58,7 @@ impl Kind {
     /// Number of states.
     pub(super) fn states(self) -> usize {
         match self {
-            Self::Lstm => 2,
+            Self::Lstm | Self::HardLstm => 2,
             Self::Gru => 1,
         }
     }
@@ -81,6 +83,22 @@ pub fn lstm(
 ) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
     let initial = state.map(|(h, c)| Tensor::cat(vec![to_f32(h), to_f32(c)], 0));
     let (out, last) = recurrent(Kind::Lstm, gates, weight, None, initial, (sequences, None), pass);
+    let count = sequences.count();
+    (out, (last.clone().narrow(0, 0, count), last.narrow(0, count, count)))
+}
+
+/// Like [`lstm`] without initial states, with Keras 2's `hard_sigmoid` for the three gates: 0.2 x +
+/// 0.5, within 0 and 1.
+///
+/// # Panics
+/// If shapes do not fit.
+pub fn hard_lstm(
+    gates: Tensor<2>,
+    weight: Tensor<2>,
+    sequences: &Sequences,
+    pass: &Pass,
+) -> (Tensor<2>, (Tensor<2>, Tensor<2>)) {
+    let (out, last) = recurrent(Kind::HardLstm, gates, weight, None, None, (sequences, None), pass);
     let count = sequences.count();
     (out, (last.clone().narrow(0, 0, count), last.narrow(0, count, count)))
 }
@@ -137,7 +155,7 @@ pub(super) fn recurrent(
     let width = kind.gates() * hidden;
     assert_eq!(gates.dims(), [sequences.rows(), width], "one row of gates for each of the sequences' rows");
     assert_eq!(weight.dims()[0], width, "one row of weights for each gate of each unit");
-    assert!(mask.is_none() || kind == Kind::Lstm, "what a GRU takes over is its output");
+    assert!(mask.is_none() || kind != Kind::Gru, "what a GRU takes over is its output");
     if let Some(initial) = &initial {
         let expected = [kind.states() * sequences.count(), hidden];
         assert_eq!(initial.dims(), expected, "one initial state for each sequence");
@@ -145,8 +163,12 @@ pub(super) fn recurrent(
     let device = gates.device();
     let own = match has_own_kernels(&device) {
         true => Products::of(pass.compute).is_some() && hidden > 0,
-        // A GPU cannot allocate an empty buffer, and its kernels do not support dropout.
-        false => has_device_kernels(&device) && sequences.rows() * hidden > 0 && mask.is_none(),
+        // A GPU cannot allocate an empty buffer, and its kernels support neither dropout nor hard
+        // gates.
+        false => {
+            let kernels = mask.is_none() && kind != Kind::HardLstm;
+            has_device_kernels(&device) && sequences.rows() * hidden > 0 && kernels
+        }
     };
     if own {
         let (biased, given) = (bias.is_some(), initial.is_some());

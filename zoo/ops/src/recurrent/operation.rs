@@ -11,7 +11,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
 use super::backward::{Given, backward};
-use super::cells::{Gru, Lstm};
+use super::cells::{Gru, HardLstm, Lstm};
 use super::forward::forward;
 use super::{Kind, Sequences};
 use crate::dropout::Mask;
@@ -162,6 +162,7 @@ impl RecurrentOp for Flex {
         let initial = if plan.given { host::values(&initial) } else { Cow::default() };
         let walk = match plan.kind {
             Kind::Lstm => forward::<Lstm, 4>,
+            Kind::HardLstm => forward::<HardLstm, 4>,
             Kind::Gru => forward::<Gru, 3>,
         };
         let done =
@@ -208,6 +209,7 @@ impl RecurrentOp for Flex {
         };
         let walk = match plan.kind {
             Kind::Lstm => backward::<Lstm, 4>,
+            Kind::HardLstm => backward::<HardLstm, 4>,
             Kind::Gru => backward::<Gru, 3>,
         };
         let found = walk(given, hidden, (&plan.sequences, plan.mask), plan.products());

@@ -72,14 +72,14 @@ fn run(case: Case, own: bool) -> Vec<Vec<f32>> {
 
 fn cases(compute: Compute) -> Vec<Case> {
     let mut cases = Vec::new();
-    for kind in [Kind::Lstm, Kind::Gru] {
+    for kind in [Kind::Lstm, Kind::HardLstm, Kind::Gru] {
         for (backwards, initial, biased) in [(false, false, false), (false, true, true), (true, true, false)]
         {
             for asked in [(true, true), (true, false), (false, true)] {
                 for lengths in [&LENGTHS[..], &NONE_EMPTY] {
                     let case = Case { kind, compute, lengths, backwards, initial, biased, asked, mask: None };
                     cases.push(case);
-                    if kind == Kind::Lstm {
+                    if kind != Kind::Gru {
                         cases.push(Case { mask: Some(Mask::new(Key::new(5, 6, 7), 0.3)), ..case });
                     }
                 }
@@ -139,7 +139,7 @@ fn own_results(kind: Kind, compute: Compute, lengths: &[u32], first_row: usize) 
 
 #[test]
 fn a_sequence_does_not_depend_on_its_batch_mates_bit_for_bit() {
-    for kind in [Kind::Lstm, Kind::Gru] {
+    for kind in [Kind::Lstm, Kind::HardLstm, Kind::Gru] {
         for compute in [Compute::FP32, BF16, FP16] {
             let lengths: Vec<u32> = (0..40).map(|i| 1 + (i * 7) % 12).collect();
             let together = own_results(kind, compute, &lengths, 0);
