@@ -3,6 +3,7 @@
 //! The rest of the program calls a task through [`Task`] and, once its data is prepared, through
 //! [`Ready`](crate::run::ready::Ready). No code outside this folder names a task.
 
+mod classes;
 #[cfg(test)]
 mod guard;
 mod image_classification;

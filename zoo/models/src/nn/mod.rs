@@ -3,6 +3,7 @@
 
 mod attention;
 mod batch_norm;
+mod classifier;
 mod conv;
 mod embedding;
 mod feed_forward;
@@ -18,6 +19,7 @@ mod seen;
 
 pub use attention::Attention;
 pub use batch_norm::{BatchNorm, BatchNormSpec};
+pub use classifier::{class_counts, class_scores, class_terms};
 pub(crate) use conv::same;
 pub use conv::{Channels, Conv1d, Conv2d, ConvInit};
 pub use embedding::Embedding;

@@ -4,16 +4,16 @@ use zoo_datasets::tasks::image_classification::PreparedPictures;
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::image_classification::{Classifier, scores};
-use zoo_results::metrics::ClassRecord;
 
 use super::Recipe;
 use super::material::of_models;
 use super::prepare::failure;
-use super::samples::{Answer, samples};
+use super::samples::samples;
 use crate::context::Context;
 use crate::error::Result;
 use crate::progress::Step;
 use crate::run::data::Decoded;
+use crate::tasks::classes::{Answer, record};
 
 /// Pictures of a batch of evaluation.
 pub const TOGETHER: usize = 500;
@@ -37,8 +37,7 @@ pub fn decode(
         let found = scores(model, &batch, &mut Pass::evaluation(compute));
         for (scores, label) in found.into_iter().zip(&batch.labels) {
             answers.push(Answer::new(&scores, *label as usize));
-            let scores = scores.into_iter().map(shortest).collect();
-            hypotheses.push(ClassRecord { scores: Some(scores), ..ClassRecord::default() }.to_string());
+            hypotheses.push(record(scores));
         }
         let total = Some(split.labels.len() as u64);
         ctx.progress.step(&Step { done: answers.len() as u64, total, ..Step::default() });
@@ -46,24 +45,4 @@ pub fn decode(
     let references = split.labels.iter().map(u32::to_string).collect();
     let samples = samples(&answers, split, &prepared.classes)?;
     Ok(Decoded { hypotheses, references, samples })
-}
-
-/// The number that the shortest decimals of an FP32 number stand for. Records are half as long with
-/// it; other numbers keep their order, and equal ones stay equal.
-fn shortest(score: f32) -> f64 {
-    score.to_string().parse().unwrap_or_else(|_| f64::from(score))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_score_is_written_in_few_decimals_and_read_back() {
-        assert_eq!(serde_json::to_string(&shortest(0.1)).unwrap(), "0.1");
-        for score in [0.1f32, -2.710_356, 1e-30, f32::MIN_POSITIVE, 16_777_216.0] {
-            assert_eq!(shortest(score) as f32, score);
-        }
-        assert!(shortest(f32::NAN).is_nan(), "refused where it is scored");
-    }
 }
