@@ -50,6 +50,8 @@ pub enum Purpose {
     Crop = 11,
     /// Whether a picture is mirrored.
     Flip = 12,
+    /// Which training examples form a split of their own.
+    HeldOut = 13,
 }
 
 /// The random numbers of one (seed, purpose, stream), in order.

@@ -4,6 +4,8 @@ pub mod bpe;
 pub mod counts;
 pub mod english;
 mod file;
+pub mod keras;
+pub mod kim;
 mod merges;
 pub mod moses;
 pub mod sentencepiece;

@@ -20,7 +20,7 @@ const TRAIN: i64 = 32;
 const EVAL: i64 = 8;
 /// Largest number of updates.
 const UPDATES: i64 = 10;
-/// Largest number of sentences, utterances, pictures or rows of a text in a batch.
+/// Largest number of sentences, utterances, pictures or rows of a text in a batch, or texts.
 const BATCH: i64 = 8;
 
 /// Reduces the data of a recipe. `of_base` is the nearest base that defines a tier `smoke`, and
@@ -51,6 +51,7 @@ pub(crate) fn limit(root: &mut Node) {
             ("utterances", BATCH),
             ("pictures", BATCH),
             ("rows", BATCH),
+            ("texts", BATCH),
             ("batches_together", 1),
         ] {
             at_most(batching, key, most, false);

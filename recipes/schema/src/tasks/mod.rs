@@ -5,6 +5,7 @@ pub mod image_classification;
 pub mod language_modelling;
 pub mod speech_recognition;
 pub mod speech_synthesis;
+pub mod text_classification;
 pub mod translation;
 
 pub use image_classification::ImageClassification;
