@@ -4,4 +4,5 @@ pub mod image_classification;
 pub mod language_modelling;
 pub mod speech_recognition;
 pub mod speech_synthesis;
+pub mod text_classification;
 pub mod translation;

@@ -27,6 +27,8 @@ pub enum ConvInit {
     Torch,
     /// Uniform with this bound. Zero bias.
     Uniform(f64),
+    /// Normal with this standard deviation. Zero bias.
+    Normal(f64),
 }
 
 impl ConvInit {
@@ -50,6 +52,7 @@ impl ConvInit {
             Self::KaimingNormalFanOut => at.normal(shape, (2.0 / fan_out).sqrt()),
             Self::Torch => at.uniform(shape, fan_in.powf(-0.5)),
             Self::Uniform(bound) => at.uniform(shape, bound),
+            Self::Normal(deviation) => at.normal(shape, deviation),
         };
         let bias = bias.then(|| match self {
             Self::Torch => init.at("bias").uniform([shape[0]], fan_in.powf(-0.5)),

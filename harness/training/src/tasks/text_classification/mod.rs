@@ -1,0 +1,5 @@
+//! Text classification: comparison of its models with those of another framework.
+
+mod align;
+
+pub use align::TextCase;

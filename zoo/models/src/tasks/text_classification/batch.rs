@@ -1,0 +1,24 @@
+//! Batches of texts.
+
+/// Numbers of words and labels of a batch of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextBatch {
+    /// Numbers `[texts, positions]`; 0 is padding.
+    pub ids: Vec<u32>,
+    /// Class of each text.
+    pub labels: Vec<u32>,
+    /// Part of a cross-validation that the texts belong to; 0 without one.
+    pub fold: u32,
+}
+
+impl TextBatch {
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are no texts.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+}
