@@ -27,5 +27,6 @@ mod smoke;
 mod speech;
 mod speed_ups;
 mod synthesis;
+mod text_classification;
 mod trajectories;
 mod verifying;

@@ -17,6 +17,7 @@ fn list_has_a_line_for_each_recipe() {
                 "language-modelling",
                 "speech-recognition",
                 "speech-synthesis",
+                "text-classification",
                 "translation"
             ]
             .contains(&row["task"].as_str().unwrap()),

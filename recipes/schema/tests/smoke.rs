@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
+use zoo_recipes::tasks::text_classification::LabelledDataSpec;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 use zoo_recipes::{Document, Recipe, RecordingDataSpec, RecordingReaderSpec, Resolved, Selection, names};
 
@@ -74,6 +75,19 @@ fn own_lines(stem: &str) -> (String, Vec<&'static str>) {
     (reader, vec!["data.corpus", "data.reader"])
 }
 
+fn own_labelled(data: &LabelledDataSpec, stem: &str) -> Own {
+    let reader =
+        format!("kind = \"labelled-lines\"\nfiles = {{ train = \"{stem}.txt\", valid = \"valid.txt\" }}\n");
+    let mut without = vec!["data.corpus", "data.reader"];
+    if data.held_out.is_some() {
+        without.push("data.held_out");
+    }
+    if data.folds.is_some() {
+        without.push("data.folds");
+    }
+    (reader, without)
+}
+
 /// A recipe based on `base` that reads its own files, including `valid`.
 fn with_own_files(base: &str, stem: &str) -> Document {
     let (reader, mut without) = match &full(base) {
@@ -82,6 +96,7 @@ fn with_own_files(base: &str, stem: &str) -> Document {
         Recipe::SpeechSynthesis(recipe) => own_recordings(&recipe.data, stem),
         Recipe::ImageClassification(_) => own_pictures(stem),
         Recipe::LanguageModelling(_) => own_lines(stem),
+        Recipe::TextClassification(recipe) => own_labelled(&recipe.data, stem),
     };
     without.push("data.eval");
     let mut set = "[data.eval.valid]\nsplit = \"valid\"\nlines = 500\n".to_owned();

@@ -9,10 +9,10 @@ use clap::Args;
 pub struct InferArgs {
     /// Folder of a run
     pub run: PathBuf,
-    /// Recordings (WAV, FLAC), their folders, or `-` for stdin; for translation, one text file
+    /// Recordings (WAV, FLAC), their folders, or `-` for stdin; pictures; one file of lines
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// File of lines to translate [default: stdin, also `-`]
+    /// File of lines to translate, score or classify [default: stdin, also `-`]
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
     pub input: Option<PathBuf>,
     /// Target language of a multilingual model [default: its first]
@@ -24,7 +24,7 @@ pub struct InferArgs {
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Print the N best distinct hypotheses of each recording, best first, each after its score
+    /// Print the N best distinct hypotheses of a recording, or classes, best first, each after its score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nbest: Option<u32>,
     /// Beginning of a text that a language model continues [default: score the lines of --input]

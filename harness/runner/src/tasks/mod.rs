@@ -13,6 +13,7 @@ pub mod recordings;
 mod shapes;
 mod speech_recognition;
 mod speech_synthesis;
+mod text_classification;
 mod translation;
 
 use zoo_recipes::Recipe;
@@ -27,5 +28,6 @@ pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
         Recipe::SpeechSynthesis(recipe) => Box::new(speech_synthesis::SpeechSynthesis { recipe }),
         Recipe::ImageClassification(recipe) => Box::new(image_classification::ImageClassification { recipe }),
         Recipe::LanguageModelling(recipe) => Box::new(language_modelling::LanguageModelling { recipe }),
+        Recipe::TextClassification(recipe) => Box::new(text_classification::TextClassification { recipe }),
     }
 }

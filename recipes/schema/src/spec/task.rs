@@ -123,6 +123,8 @@ tasks! {
     ImageClassification = "image-classification";
     /// From the words or characters so far to the next one.
     LanguageModelling = "language-modelling";
+    /// From a text to one of several classes.
+    TextClassification = "text-classification";
 }
 
 impl fmt::Display for Task {

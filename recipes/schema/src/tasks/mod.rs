@@ -12,6 +12,7 @@ pub use image_classification::ImageClassification;
 pub use language_modelling::LanguageModelling;
 pub use speech_recognition::SpeechRecognition;
 pub use speech_synthesis::SpeechSynthesis;
+pub use text_classification::TextClassification;
 pub use translation::Translation;
 
 use crate::spec::{RecipeOf, TaskTypes};

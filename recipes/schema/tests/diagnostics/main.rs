@@ -6,6 +6,7 @@ mod keys;
 mod language;
 mod recordings;
 mod tasks;
+mod text;
 mod values;
 
 use std::path::Path;

@@ -1,0 +1,61 @@
+//! Preparation of a recipe's texts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use zoo_datasets::corpora::CorpusDefinition;
+use zoo_datasets::tasks::text_classification::{
+    LabelledTextError, PreparedTexts, own_stamps, own_texts, prepare_texts,
+};
+use zoo_recipes::DataBlock;
+use zoo_recipes::tasks::text_classification::LabelledDataSpec;
+use zoo_results::exit::Exit;
+
+use crate::context::Context;
+use crate::error::{Failure, Result};
+
+/// Fetches and reads the texts of all splits: the training texts number the words of all others.
+/// `base` is the folder that the recipe's paths are relative to.
+///
+/// # Errors
+/// The data cannot be obtained, or it is damaged.
+pub fn prepare(ctx: &Context, data: &LabelledDataSpec, base: &Path) -> Result<Arc<PreparedTexts>> {
+    let held_out = data.held_out.as_ref().map(|part| part.split.as_str());
+    // A cross-validation makes all of its splits of the training texts.
+    let of_corpus = |split: &&str| data.folds.is_none() && Some(*split) != held_out;
+    let evaluated = data.eval.values().map(|set| set.split.as_str());
+    let splits: BTreeSet<&str> = evaluated.filter(of_corpus).chain([data.training()]).collect();
+    let splits: Vec<&str> = splits.into_iter().collect();
+    let definition = data.corpus_to_fetch().map(CorpusDefinition::find).transpose()?;
+    let fetch = |definition: &CorpusDefinition| {
+        definition.fetch_splits(&splits, &ctx.data_home(), &ctx.fetch_options())
+    };
+    let fetched = definition.as_ref().map(fetch).transpose();
+    ctx.progress.end_stage();
+    ctx.progress.stage("read texts");
+    let prepared = prepare_texts(data, fetched?.as_ref(), base);
+    ctx.progress.end_stage();
+    Ok(Arc::new(prepared.map_err(failure)?))
+}
+
+/// Number of training texts in the files that the recipe itself names.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn own_examples(data: &LabelledDataSpec, base: &Path) -> Result<Option<usize>> {
+    own_texts(data, base).map_err(failure)
+}
+
+/// Path and hash of the files that the recipe itself names.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn own_files(data: &LabelledDataSpec, base: &Path) -> Result<Vec<(String, String)>> {
+    own_stamps(data, base).map_err(failure)
+}
+
+/// What is wrong with the texts, as a failure of the command.
+pub fn failure(error: LabelledTextError) -> Failure {
+    Failure::new(Exit::Data, error.to_string())
+}

@@ -1,0 +1,115 @@
+//! Text classification: from generated or own texts to verdicts, and the class of a line.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::binary::Zoo;
+
+/// Recipes with their parameters.
+const RECIPES: [(&str, &str); 7] = [
+    ("imdb-fasttext-keras", "1,000,051"),
+    ("imdb-cnn-keras", "350,751"),
+    ("trec-cnn-kim", "2,991,606"),
+    ("imdb-fasttext-bigrams-keras", "60,272,201"),
+    ("imdb-bilstm-keras", "2,658,945"),
+    ("imdb-cnn-lstm-keras", "2,638,895"),
+    ("mr-cnn-kim", "5,990,702"),
+];
+
+fn json_of(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn generated_texts_go_from_a_recipe_to_records_in_both_arms() {
+    let zoo = Zoo::new();
+    for (recipe, _) in RECIPES {
+        let call = ["reproduce", recipe, "--tier", "smoke", "--format", "json"];
+        let outcome = zoo.ends_with(0, &call).json();
+        assert_eq!(outcome["runs"].as_array().unwrap().len(), 2, "{outcome}");
+        let eval = PathBuf::from(outcome["runs"][0].as_str().unwrap()).join("eval");
+        let records = fs::read_to_string(eval.join("test.direct.hyp.txt")).unwrap();
+        let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+        let classes = first["scores"].as_array().unwrap().len();
+        assert_eq!((records.lines().count(), classes), (64, if recipe == "trec-cnn-kim" { 6 } else { 2 }));
+        let labels = fs::read_to_string(eval.join("test.ref.txt")).unwrap();
+        assert!(labels.lines().all(|label| label.parse::<usize>().is_ok_and(|label| label < classes)));
+        let samples = json_of(&eval.join("test.direct.samples.json"));
+        assert_eq!(samples[0]["title"], "Confusion matrix");
+        let right = samples[0]["scores"]["right"].as_u64().unwrap();
+        let scored = json_of(&eval.join("test.direct.json"))["scores"][0]["value"].as_f64().unwrap();
+        assert!((scored - 100.0 * right as f64 / 64.0).abs() < 1e-9, "{recipe}: {scored} {right}");
+        assert_eq!(samples[0]["scores"]["texts"], 64);
+        // The words of an error are kept, if there is one.
+        if let Some(error) = samples.get(1) {
+            assert!(error["text"].as_str().unwrap().split(' ').count() >= 8, "{error}");
+        }
+    }
+}
+
+/// A small model of own texts upon a published one.
+const OWN: &str = r#"
+[data]
+reader = { kind = "labelled-lines", files = { train = "train.txt", test = "test.txt" } }
+tokenizer = { kind = "keras", words = 20 }
+length = { kind = "last", positions = 8 }
+batching = { texts = 4, order = "shuffled", remainder = "short" }
+eval.test = { split = "test", lines = 2 }
+
+[train]
+max_epochs = 150
+schedule = { kind = "fixed", lr = 0.02 }
+"#;
+
+#[test]
+fn own_lines_are_learned_and_told_apart() {
+    let zoo = Zoo::new();
+    let lines: String = (0..8)
+        .map(|i| format!("{} it's a {} film\n", ["no", "yes"][i % 2], ["bad, bad", "good GOOD"][i % 2]))
+        .collect();
+    zoo.file("train.txt", &lines);
+    zoo.file("test.txt", "yes a good film\nno a bad one\n");
+    let about = "[recipe]\nname = \"mine\"\nbase = \"imdb-fasttext-keras\"\nsummary = \"Mine\"\norigin = \"mine\"\n\
+                 status = \"private\"\nwithout = [\"data.corpus\", \"data.eval\"]\n";
+    zoo.file("mine.toml", &format!("{about}{OWN}"));
+    let outcome = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"]).json();
+    assert_eq!(outcome["scores"][0]["scores"][0]["value"], 100.0, "{outcome}");
+    let run = outcome["runs"][0].as_str().unwrap();
+
+    zoo.file("lines.txt", "a good one\nbad\n");
+    assert_eq!(zoo.ends_with(0, &["infer", run, "lines.txt"]).stdout, "yes\nno\n");
+    let call = ["infer", run, "--input", "lines.txt", "--format", "json"];
+    let found: Vec<Value> =
+        zoo.ends_with(0, &call).stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&found[1]["text"], &found[1]["class"]), (&"bad".into(), &"no".into()));
+    let both = zoo.ends_with(0, &["infer", run, "lines.txt", "--nbest", "2"]).stdout;
+    let shares: Vec<f64> =
+        both.lines().map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect();
+    assert!(shares.len() == 4 && (shares[0] + shares[1] - 1.0).abs() < 1e-3, "{both}");
+    zoo.ends_with(2, &["infer", run, "lines.txt", "train.txt"]).says("several files are named");
+
+    // A text that changed makes another run of it, and a class that training lacks is refused.
+    zoo.file("train.txt", &lines.replace("film", "movie"));
+    let plan = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
+    assert!(!plan.contains("trained already"), "{plan}");
+    zoo.file("test.txt", "maybe a film\nno a film\n");
+    zoo.ends_with(4, &["reproduce", "mine.toml", "--arms", "fp32"]).says("has the class maybe");
+}
+
+#[test]
+fn what_a_text_recipe_lacks_is_said() {
+    let zoo = Zoo::new();
+    let show = |recipe: &str, key: &str| zoo.ends_with(3, &["show", recipe, "--set", key]).stderr;
+    let classes = show("trec-cnn-kim", "data.classes=5");
+    assert!(classes.contains("the last layer has 6 units, and the loss needs 5"), "{classes}");
+    let search = show("imdb-cnn-keras", "decode.beam.beam=4");
+    assert!(search.contains("no key `decode`"), "{search}");
+    zoo.ends_with(2, &["bench", "imdb-cnn-keras", "--decode", "direct"]).says("no searches");
+    zoo.ends_with(2, &["bench", "trec-cnn-kim", "--shape", "4x3"]).says("a kernel of 4 is longer");
+    for (recipe, parameters) in RECIPES {
+        let shown = zoo.ends_with(0, &["show", recipe]).stdout;
+        assert!(shown.contains(&format!("parameters  {parameters}\n")), "{shown}");
+    }
+}
