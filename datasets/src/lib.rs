@@ -8,6 +8,7 @@ pub mod fetch;
 pub mod image;
 pub mod random;
 pub mod readers;
+pub mod set_size;
 pub mod speech;
 pub mod tasks;
 pub mod temporary;

@@ -9,6 +9,7 @@ use zoo_recipes::untrusted::hint_or;
 use crate::audio::SpecError;
 use crate::audio::decode::{AudioError, Reason};
 use crate::corpora::CorpusError;
+use crate::set_size::SetSizeError;
 use crate::text::TextError;
 
 /// Why an utterance cannot be used.
@@ -169,21 +170,8 @@ pub enum SpeechError {
         expected: u64,
     },
     /// An evaluation set does not have the size that the recipe states.
-    #[error(
-        "data.eval.{set}: its split `{split}` has {found} {what}, the recipe says {expected}\nhint: another version of the set is not comparable; check the corpus and its version"
-    )]
-    EvalSet {
-        /// Name of the evaluation set.
-        set: String,
-        /// Name of its split.
-        split: String,
-        /// The counted unit: utterances or words.
-        what: &'static str,
-        /// Actual number.
-        found: usize,
-        /// Expected number.
-        expected: u32,
-    },
+    #[error(transparent)]
+    EvalSet(#[from] SetSizeError),
     /// Too few training utterances are left.
     #[error(
         "split `{split}`: {left} utterances are left of {read}, {problem}\nhint: check the recordings, data.filter and data.batching"

@@ -12,6 +12,7 @@ use super::classes::Classes;
 use super::error::{Fault, Skipped, SpeechError};
 use super::source::Sounds;
 use crate::audio::FrontEnd;
+use crate::set_size::SetSizeError;
 
 /// All splits of a speech recipe.
 #[derive(Debug)]
@@ -127,16 +128,7 @@ impl PreparedSpeech {
             return Err(SpeechError::recipe(format!("eval.{name}.split"), "it is trained on", hint));
         }
         let split = self.split(&spec.split, &format!("data.eval.{name}"))?;
-        let due = |what, found: usize, expected: u32| match found == expected as usize {
-            true => Ok(()),
-            false => Err(SpeechError::EvalSet {
-                set: name.into(),
-                split: split.name.clone(),
-                what,
-                found,
-                expected,
-            }),
-        };
+        let due = |what, found, expected| SetSizeError::check((name, &split.name), what, found, expected);
         due("utterances", split.utterances.len(), spec.lines)?;
         if let Some(expected) = spec.reference_tokens {
             let words = |line: &String| line.split_whitespace().count();

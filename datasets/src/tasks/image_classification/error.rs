@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::corpora::CorpusError;
 use crate::image::{FolderError, PictureError, ShapeError};
+use crate::set_size::SetSizeError;
 
 /// A recipe's pictures cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -82,18 +83,9 @@ pub enum PictureDataError {
         /// Number of labels.
         labels: usize,
     },
-    /// An evaluation set has another number of pictures than the recipe says.
-    #[error(
-        "the evaluation set {set} has {found} pictures, expected {expected}\nhint: another version of the set; scores on it are not comparable"
-    )]
-    Count {
-        /// Name of the evaluation set.
-        set: String,
-        /// Pictures found.
-        found: usize,
-        /// Pictures expected.
-        expected: u32,
-    },
+    /// An evaluation set does not have the size that the recipe states.
+    #[error(transparent)]
+    EvalSet(#[from] SetSizeError),
     /// There is nothing to train on.
     #[error(
         "{split} has {pictures} pictures, and a batch has {batch}\nhint: data.batching.pictures, or data.batching.remainder = \"short\""

@@ -13,6 +13,7 @@ use super::split::PictureSplit;
 use super::stripes::stripes;
 use crate::corpora::FetchedCorpus;
 use crate::image::{IdxPictures, ListedPicture, Picture, PictureFolder, read_idx_labels, read_idx_pictures};
+use crate::set_size::SetSizeError;
 
 /// Bytes that the pictures of one split may take in memory.
 pub const MOST_BYTES: u64 = 8 << 30;
@@ -32,15 +33,10 @@ impl PreparedPictures {
     /// # Errors
     /// The set or its split is missing, or it has another number of pictures than the recipe says.
     pub fn eval_set(&self, name: &str, data: &PictureDataSpec) -> Result<&PictureSplit, PictureDataError> {
-        let set = data.eval.get(name);
-        let split = set.and_then(|set| self.splits.get(&set.split)).ok_or_else(|| self.unknown(name))?;
-        match set.filter(|set| set.lines as usize != split.len()) {
-            Some(set) => {
-                let (found, expected) = (split.len(), set.lines);
-                Err(PictureDataError::Count { set: name.to_owned(), found, expected })
-            }
-            None => Ok(split),
-        }
+        let set = data.eval.get(name).ok_or_else(|| self.unknown(name))?;
+        let split = self.splits.get(&set.split).ok_or_else(|| self.unknown(name))?;
+        SetSizeError::check((name, &set.split), "pictures", split.len(), set.lines)?;
+        Ok(split)
     }
 
     /// The training split.

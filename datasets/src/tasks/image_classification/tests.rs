@@ -139,7 +139,7 @@ fn what_is_not_as_the_recipe_says_is_refused() {
     let read = prepared(root.path(), &data(json!({}))).unwrap();
     let four = data(json!({"eval": {"test": {"split": "test", "lines": 4}}}));
     let error = read.eval_set("test", &four).unwrap_err().to_string();
-    assert!(error.contains("has 3 pictures, expected 4"), "{error}");
+    assert!(error.contains("its split `test` has 3 pictures, the recipe says 4"), "{error}");
     assert!(read.eval_set("valid", &four).is_err());
     fs::write(root.path().join("test-labels"), idx(&[2], &[0, 1])).unwrap();
     let error = message(root.path(), &data(json!({})));

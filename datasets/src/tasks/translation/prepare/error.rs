@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zoo_recipes::untrusted::hint_or;
 
 use crate::readers::ReadError;
+use crate::set_size::SetSizeError;
 use crate::text::TextError;
 use crate::text::sentencepiece::TrainerError;
 
@@ -100,21 +101,8 @@ pub enum PrepareError {
         target_lines: usize,
     },
     /// An evaluation set does not have the size that the recipe states.
-    #[error(
-        "data.eval.{set}: its split `{split}` has {found} {what}, the recipe says {expected}\nhint: another version of the set is not comparable; check the corpus and its version"
-    )]
-    EvalSet {
-        /// Name of the evaluation set.
-        set: String,
-        /// Name of its split.
-        split: String,
-        /// The counted unit: lines or reference tokens.
-        what: &'static str,
-        /// Actual number.
-        found: usize,
-        /// Expected number.
-        expected: u32,
-    },
+    #[error(transparent)]
+    EvalSet(#[from] SetSizeError),
     /// The tokenizer cannot be made.
     #[error("{what} is not available yet\nhint: {hint}")]
     Unavailable {

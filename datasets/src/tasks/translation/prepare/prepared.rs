@@ -11,6 +11,7 @@ use super::error::PrepareError;
 use super::pipeline::TextPipeline;
 use super::sequences::Sequences;
 use crate::batches::PairSource;
+use crate::set_size::SetSizeError;
 use crate::tasks::translation::{PairSplit, TRAIN};
 
 /// Options of the preparation besides `[data]`.
@@ -189,22 +190,12 @@ impl PreparedTranslation {
                 });
             }
         };
-        let differs = |what, found: usize, expected: u32| PrepareError::EvalSet {
-            set: name.to_string(),
-            split: split.name.clone(),
-            what,
-            found,
-            expected,
-        };
+        let due = |what, found, expected| SetSizeError::check((name, &split.name), what, found, expected);
         let lines = references.len() + split.statistics.dropped_by_cleaning as usize;
-        if lines != spec.lines as usize {
-            return Err(differs("lines", lines, spec.lines));
-        }
+        due("lines", lines, spec.lines)?;
         if let Some(expected) = spec.reference_tokens {
-            let found = references.iter().map(|line| line.split_whitespace().count()).sum();
-            if found != expected as usize {
-                return Err(differs("reference tokens", found, expected));
-            }
+            let words = |line: &String| line.split_whitespace().count();
+            due("reference tokens", references.iter().map(words).sum(), expected)?;
         }
         Ok(EvalSet { split, target, references })
     }
