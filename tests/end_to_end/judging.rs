@@ -290,3 +290,22 @@ fn a_score_that_looks_like_a_fraction_is_doubted_and_not_recorded() {
     assert!(!zoo.home().join("ledger.jsonl").exists());
     judge(10, &[&value[..], &["--as-given"]].concat());
 }
+
+/// A task without searches records the name that its own evaluations have.
+#[test]
+fn a_claim_without_a_search_is_recorded_as_direct() {
+    let zoo = Zoo::new();
+    let classes: String = (0..100).map(|at| format!("{}\n", at % 10)).collect();
+    zoo.file("labels", &classes);
+    zoo.file("answers", &classes.replacen("7\n", "1\n", 1));
+    let judge = ["judge", "mnist-mlp-keras", "--claim", "1", "--record", "--format", "json"];
+    let answers = ["--hypotheses", "answers", "--references", "labels"];
+    let found: serde_json::Value =
+        serde_json::from_str(&zoo.run(&[&judge[..], &answers].concat()).stdout).unwrap();
+    assert_eq!(found[0]["verdict"]["measured"], 99.0, "{found}");
+    let entry = zoo.ends_with(0, &["ledger", "show", "0", "--format", "json"]).json();
+    let score = &entry["record"]["scores"][0];
+    assert_eq!((&score["eval"], &score["decode"]), (&"test".into(), &"direct".into()), "{entry}");
+    let again = zoo.ends_with(0, &["ledger", "recheck"]).stdout;
+    assert!(again.contains("1 scores and 1 verdicts derived again"), "{again}");
+}

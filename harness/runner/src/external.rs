@@ -6,7 +6,7 @@ pub mod row;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Resolved, TrajectoryPoint};
+use zoo_recipes::{ClaimKind, ClaimSpec, DIRECT, Resolved, TrajectoryPoint};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{HypothesesFile, Judgement, ScoreRecord, difference, references_key};
 use zoo_results::metrics::{Convention, Entry, Resampling, ScoreError, ScoreOptions, Scorer, score};
@@ -295,7 +295,7 @@ impl Results {
                 let Some(value) = run.score else { continue };
                 let score = ScoreRecord {
                     eval: text(&claim.eval),
-                    decode: text(&claim.decode),
+                    decode: search_of(claim),
                     arm: text(arm),
                     // External runs are numbered in the order in which they were given.
                     seed: at as u64 + 1,
@@ -313,6 +313,13 @@ impl Results {
         }
         Ok(scores)
     }
+}
+
+/// Name of the search in the record of a claim's score. A claim on an evaluation set without a search
+/// is on the outputs of a task that has no searches.
+fn search_of(claim: &ClaimSpec) -> String {
+    let direct = claim.eval.as_ref().map(|_| DIRECT);
+    claim.decode.as_deref().or(direct).unwrap_or_default().to_owned()
 }
 
 /// Fails if two runs have the same text, because runs are independent.
