@@ -206,6 +206,7 @@ fn other_metrics_have_case_and_settings() {
     let published = score(&chrf(Case::Lower), &h, &r);
     let found = explained(published, &chrf(Case::Mixed), &[setting("beam4", "mean", h.clone())]);
     assert_eq!(first(&found), (vec![Cause::Case], "lower-cased", "cased"));
+    assert_eq!(found.grid.applicable, [Cause::Case, Cause::Search, Cause::Weights]);
     let short = [setting("beam4", "mean", h[1..].to_vec())];
     let scorer = chrf(Case::Mixed);
     let references = [r];
@@ -231,4 +232,34 @@ proptest! {
         prop_assert!(found.unexplained.abs() <= gap + 1e-9);
         prop_assert!(found.parts.len() <= 5);
     }
+}
+
+#[test]
+fn a_cause_that_does_not_apply_to_the_metric_or_the_task_is_left_out() {
+    let scorer = Scorer::from_signature("metric:accuracy|nrefs:1|top:1|classes:3|ties:first").unwrap();
+    let answers = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let references = [answers("0 1 2 0")];
+    let of = |searches: [&str; 2]| {
+        let settings = [
+            setting(searches[0], "mean", answers("0 1 2 2")),
+            setting(searches[1], "last", answers("0 1 0 2")),
+        ];
+        let question = Question {
+            claimed: 75.0,
+            scorer: &scorer,
+            settings: &settings,
+            references: &references,
+            sigma: None,
+        };
+        explain(&question, None).unwrap()
+    };
+    // Answers of a classifier have neither tokens nor case nor searches: one point for each weights.
+    let found = of(["direct", "direct"]);
+    assert_eq!(found.grid.applicable, [Cause::Weights]);
+    assert_eq!(found.grid.scores.iter().map(|(_, score)| *score).collect::<Vec<_>>(), [75.0, 50.0]);
+    assert_eq!((found.measured_as.as_str(), found.rivals.len()), ("mean", 0));
+    assert_eq!(of(["greedy", "beam"]).grid.applicable, [Cause::Search, Cause::Weights]);
+    let words =
+        explained(10.0, &bleu(Tokenizer::V13a, Case::Mixed), &[setting("beam4", "mean", hypotheses(6))]);
+    assert_eq!(words.grid.applicable, Cause::ALL);
 }

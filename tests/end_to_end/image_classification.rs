@@ -57,6 +57,13 @@ fn generated_pictures_go_from_a_recipe_to_records_and_pictures_of_errors() {
     zoo.file("no.png", "text");
     zoo.ends_with(4, &["infer", run, "no.png"]).says("no.png");
 
+    // Tokens, case and searches have no meaning for a picture.
+    let explained = zoo.ends_with(0, &["explain", run]).stdout;
+    assert!(explained.contains("accuracy") && explained.contains("weights"), "{explained}");
+    for word in ["tokens", "compounds", "case", "search", "direct", "language"] {
+        assert!(!explained.contains(word), "{word} is in\n{explained}");
+    }
+
     zoo.ends_with(0, &["report", run, "-o", "page.html"]);
     let page = fs::read_to_string(zoo.home().join("page.html")).unwrap();
     assert!(page.contains("Confusion matrix") && page.contains("taken for"), "the page shows the errors");

@@ -6,7 +6,7 @@ use zoo_datasets::text::moses::Normalizer;
 use zoo_recipes::{
     CheckpointSpec, ClaimKind, ClaimSpec, Document, EvaluatedWeights, NormalizeStep, Recipe, Selection,
 };
-use zoo_results::explain::Setting;
+use zoo_results::explain::{Setting, Text};
 use zoo_results::metrics::{BleuOptions, Convention, Scorer};
 
 use crate::cli::ExplainArgs;
@@ -149,15 +149,17 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
         notes.push(format!("skipped because not decoded: {} (decode with --decode)", missing.join("; ")));
     }
     let language = args.language.clone().or_else(|| tasks::of(&recipe).target_language(Some(&eval)));
+    let scorer = scorer(args, claim)?;
+    let tokenizer = tokenizer(&scorer, language.as_deref(), args.language.is_some(), &mut notes)?;
     Ok(Case {
         subject: format!("{}, {} seed {}, on {eval}", run.card.recipe, run.card.arm, run.card.seed),
         claimed,
         source: claim.filter(|_| args.claimed.is_none()).map(|claim| claim.source.clone()),
-        scorer: scorer(args, claim)?,
+        scorer,
         settings,
         references,
         sigma: claim.and_then(zoo_results::verdict::stated_sigma),
-        tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
+        tokenizer,
         notes,
     })
 }
@@ -202,15 +204,17 @@ fn of_files(context: &Context, file: &Path, args: &ExplainArgs) -> Result<Case> 
     };
     let language = args.language.clone().or_else(of_recipe);
     let mut notes = Vec::new();
+    let scorer = scorer(args, claim)?;
+    let tokenizer = tokenizer(&scorer, language.as_deref(), args.language.is_some(), &mut notes)?;
     Ok(Case {
         subject: file.display().to_string(),
         claimed,
         source: claim.filter(|_| args.claimed.is_none()).map(|claim| claim.source.clone()),
-        scorer: scorer(args, claim)?,
+        scorer,
         settings,
         references,
         sigma: claim.and_then(zoo_results::verdict::stated_sigma),
-        tokenizer: tokenizer(language.as_deref(), args.language.is_some(), &mut notes)?,
+        tokenizer,
         notes,
     })
 }
@@ -233,8 +237,17 @@ fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
     })
 }
 
-/// Moses' tokenizer. A language without rules is an error only if the user named the language.
-fn tokenizer(language: Option<&str>, asked: bool, notes: &mut Vec<String>) -> Result<Option<Normalizer>> {
+/// Moses' tokenizer; `None` for a metric whose scores are not computed on tokenised text. A language
+/// without rules is an error only if the user named the language.
+fn tokenizer(
+    scorer: &Scorer,
+    language: Option<&str>,
+    asked: bool,
+    notes: &mut Vec<String>,
+) -> Result<Option<Normalizer>> {
+    if !Text::is_varied(scorer.convention()) {
+        return Ok(None);
+    }
     let Some(language) = language else {
         notes.push("the language is unknown, so tokenised text was skipped (--language de)".to_owned());
         return Ok(None);

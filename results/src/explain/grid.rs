@@ -1,5 +1,7 @@
 //! Scores of all points.
 
+use zoo_recipes::DIRECT;
+
 use super::point::{Cause, Point, Text, case_of, convention};
 use crate::metrics::{Case, Entry, ScoreError, Scorer, split_compounds};
 
@@ -22,6 +24,8 @@ pub type Tokenise<'a> = dyn Fn(&[String]) -> Vec<String> + 'a;
 pub struct Grid {
     /// The metric of the scores.
     pub metric: &'static Entry,
+    /// The causes that scores of the metric and the settings can depend on.
+    pub applicable: Vec<Cause>,
     /// (search, weights) of each setting.
     pub settings: Vec<(String, String)>,
     /// The point that was measured.
@@ -46,6 +50,14 @@ impl Grid {
     ) -> Result<Self, ScoreError> {
         let own = scorer.convention();
         let measured = Point { text: Text::of(own), case: case_of(own), setting: 0 };
+        // A task without searches decodes in one way.
+        let is_searched = settings.iter().any(|setting| setting.search != DIRECT);
+        let applies = |cause: &Cause| cause.applies_to(own) && (*cause != Cause::Search || is_searched);
+        let applicable: Vec<Cause> = Cause::ALL.into_iter().filter(applies).collect();
+        let cases: &[Case] = match applicable.contains(&Cause::Case) {
+            true => &[Case::Mixed, Case::Lower],
+            false => &[Case::Mixed],
+        };
         let texts = Text::all(own);
         let texts = texts.into_iter().filter(|text| !text.tokenised || tokenise.is_some());
         let mut scores = Vec::new();
@@ -74,7 +86,7 @@ impl Grid {
                 }
             };
             let (hypotheses, references) = treated[at].1.split_at(settings.len());
-            for case in [Case::Mixed, Case::Lower] {
+            for &case in cases {
                 let scorer = Scorer::new(convention(own, text, case))?;
                 for (setting, hypotheses) in hypotheses.iter().enumerate() {
                     let value = scorer.statistics(hypotheses, references)?.value();
@@ -84,7 +96,7 @@ impl Grid {
         }
         scores.sort_by_key(|(point, _)| point.setting);
         let settings = settings.iter().map(|one| (one.search.clone(), one.weights.clone())).collect();
-        Ok(Self { metric: own.entry(), settings, measured, scores })
+        Ok(Self { metric: own.entry(), applicable, settings, measured, scores })
     }
 
     /// The score of a point.
@@ -130,9 +142,9 @@ impl Grid {
     #[must_use]
     pub fn name(&self, point: &Point) -> String {
         let parts =
-            Cause::ALL.into_iter().filter(|cause| *cause != Cause::CompoundSplitting || point.text.split);
+            self.applicable.iter().filter(|cause| **cause != Cause::CompoundSplitting || point.text.split);
         parts
-            .map(|cause| self.level(cause, point))
+            .map(|cause| self.level(*cause, point))
             .filter(|level| !level.is_empty())
             .collect::<Vec<_>>()
             .join(", ")

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::metrics::{
     BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ExactMatchOptions, Smoothing,
-    TerOptions, TokenisedBleuOptions, Tokenizer,
+    Source, TerOptions, TokenisedBleuOptions, Tokenizer,
 };
 
 /// Treatment of both sides before n-grams are counted.
@@ -62,13 +62,28 @@ impl Cause {
             Self::Weights => "weights",
         }
     }
+
+    /// Whether scores by a convention can depend on the cause.
+    pub(super) fn applies_to(self, convention: &Convention) -> bool {
+        match self {
+            Self::Tokenisation | Self::CompoundSplitting => Text::is_varied(convention),
+            Self::Case => convention.metric().source() == Source::Text,
+            Self::Search | Self::Weights => true,
+        }
+    }
 }
 
 impl Text {
+    /// Whether published scores of a metric differ in the treatment of the text.
+    #[must_use]
+    pub fn is_varied(convention: &Convention) -> bool {
+        matches!(convention, Convention::Bleu(_) | Convention::TokenisedBleu(..))
+    }
+
     /// Treatments used for published scores of a metric.
     pub(super) fn all(convention: &Convention) -> Vec<Self> {
         let plain = |tokenizer| Self { tokenised: false, split: false, tokenizer };
-        if !matches!(convention, Convention::Bleu(_) | Convention::TokenisedBleu(..)) {
+        if !Self::is_varied(convention) {
             return vec![plain(None)];
         }
         let none = plain(Some(Tokenizer::None));

@@ -9,7 +9,7 @@ use crate::cli::ExplainArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::explaining::{Case, case};
-use crate::output::{self, Cell, Format, Table};
+use crate::output::{self, Cell, Column, Format, Table};
 
 pub fn run(context: &Context, args: &ExplainArgs) -> Result<Exit> {
     let mut case = case(context, args)?;
@@ -60,12 +60,19 @@ fn sum(found: &Explanation) -> Table {
 
 /// Table of all scored points.
 fn points(found: &Explanation) -> Table {
-    let metric = format!("#{}", found.metric);
-    let mut table =
-        output::columns(["tokens", "compounds", "case", "search", "weights", &metric, "#to claimed"]);
+    let causes = &found.grid.applicable;
+    let heads = causes.iter().map(|cause| {
+        Column::words(match cause {
+            Cause::Tokenisation => "tokens",
+            Cause::CompoundSplitting => "compounds",
+            other => other.name(),
+        })
+    });
+    let numbers = [found.metric.name, "to claimed"].map(Column::numbers);
+    let mut table = Table::new(heads.chain(numbers).collect());
     for (point, score) in &found.grid.scores {
-        let level = |cause: Cause| Cell::words(found.grid.level(cause, point));
-        let mut row: Vec<Cell> = Cause::ALL.into_iter().map(level).collect();
+        let level = |cause: &Cause| Cell::words(found.grid.level(*cause, point));
+        let mut row: Vec<Cell> = causes.iter().map(level).collect();
         row.extend([number(*score, false), number(found.claimed - score, true)]);
         table.push(row);
     }
@@ -117,17 +124,14 @@ fn text(case: &Case, found: &Explanation) -> String {
 }
 
 fn as_json(case: &Case, found: &Explanation) -> serde_json::Value {
-    let named = |point: &Point| {
-        let level = |cause: Cause| found.grid.level(cause, point);
-        Cause::ALL.map(|cause| (cause.name().replace(' ', "-"), level(cause).into()))
+    let named = |point: &Point, score: f64| -> serde_json::Value {
+        let level = |cause: &Cause| (cause.name().replace(' ', "-"), found.grid.level(*cause, point).into());
+        let mut members: serde_json::Map<_, _> = found.grid.applicable.iter().map(level).collect();
+        members.insert("score".to_owned(), score.into());
+        members.into()
     };
-    let points: Vec<serde_json::Value> = (found.grid.scores.iter())
-        .map(|(point, score)| {
-            let mut members: serde_json::Map<String, serde_json::Value> = named(point).into_iter().collect();
-            members.insert("score".to_owned(), (*score).into());
-            members.into()
-        })
-        .collect();
+    let points: Vec<serde_json::Value> =
+        found.grid.scores.iter().map(|(point, score)| named(point, *score)).collect();
     json!({
         "subject": case.subject,
         "metric": found.metric,
