@@ -106,6 +106,22 @@ fn a_shape_makes_full_batches() {
     );
 }
 
+#[test]
+fn speeds_are_counted_in_the_unit_of_the_task() {
+    let zoo = Zoo::new();
+    let heads = |recipe: &str, shape: &str| {
+        let call = ["bench", recipe, "--arms", "fp32", "--shape", shape, "--steps", "1", "--format", "csv"];
+        zoo.ends_with(0, &call).stdout.lines().next().unwrap_or_default().to_owned()
+    };
+    let text = heads("reversal-transformer", "4x6");
+    assert!(text.contains(",tokens_an_update,seconds_an_update,tokens/s,"), "{text}");
+    let pictures = heads("mnist-mlp-keras", "8x28");
+    assert!(pictures.contains(",pictures_an_update,seconds_an_update,pictures/s,"), "{pictures}");
+    let call = ["bench", "mnist-mlp-keras", "--arms", "fp32", "--shape", "8x28", "--steps", "1"];
+    let found = zoo.ends_with(0, &[&call[..], &["--format", "json"]].concat()).json();
+    assert_eq!((&found["unit"], number(&found["arms"][0]["tokens_per_update"])), (&"pictures".into(), 8.0));
+}
+
 /// Largest batch of the mixed arm of the smallest recipe within a memory limit.
 #[cfg(target_os = "linux")]
 fn largest(zoo: &Zoo, memory: &str) -> Value {

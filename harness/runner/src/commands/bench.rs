@@ -95,16 +95,22 @@ fn with_unit(value: Option<f64>, text: impl Fn(f64) -> String) -> Cell {
     value.map_or_else(|| Cell::number(None), |value| Cell { text: text(value), value: value.into() })
 }
 
+/// Headings of the amount of an update and of a second, in the unit of the task.
+fn headings(unit: &str) -> (String, String) {
+    (format!("#{unit} an update"), format!("#{unit}/s"))
+}
+
 /// Table of the arms' speeds.
 fn speeds(measured: &Bench) -> Table {
+    let (of_update, of_second) = headings(measured.unit);
     let mut table = output::columns([
         "arm",
         "products",
         "batches",
         "#parameters",
-        "#tokens an update",
+        &of_update,
         "#seconds an update",
-        "#tokens/s",
+        &of_second,
         "#least",
         "#most",
         "#GFLOP/s",
@@ -217,16 +223,17 @@ fn written_text(found: &Decoding, format: Format) -> String {
 }
 
 fn largest(found: &MaxBatch, format: Format) -> String {
+    let (of_update, of_second) = headings(found.unit);
     let mut table = output::columns([
         "arm",
         "products",
-        "#sentences",
-        "#tokens each",
+        "#examples",
+        "#length",
         "#too many",
         "bound by",
-        "#tokens an update",
+        &of_update,
         "#seconds an update",
-        "#tokens/s",
+        &of_second,
         "#memory",
     ]);
     for arm in &found.arms {

@@ -57,6 +57,9 @@ pub trait Task {
     /// Lengths and numbers of examples.
     fn workload(&self) -> Workload;
 
+    /// Unit of speed measurements: what the updates of a run are counted in.
+    fn unit(&self) -> &'static str;
+
     /// The batch shape that is closest to the recipe's batches.
     fn shape(&self) -> Shape;
 

@@ -47,6 +47,8 @@ pub struct MaxBatch {
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
+    /// Unit that updates are counted in: tokens, frames, pictures.
+    pub unit: &'static str,
     /// Memory limit of a process in bytes; `None` on a GPU, whose own memory is the limit.
     pub memory_limit: Option<u64>,
     /// Time limit for trying one batch, in seconds.
@@ -61,13 +63,13 @@ pub struct ArmMaxBatch {
     pub arm: String,
     /// Precision of matrix products: the measured one if anything was computed.
     pub compute: String,
-    /// Tokens per side of a sentence.
+    /// Length of an example: tokens of each side of a sentence, frames, or rows of a picture.
     pub sentence: u32,
-    /// Sentences of the largest batch that fits; `None` if a single sentence does not fit.
+    /// Examples of the largest batch that fits; `None` if a single example does not fit.
     pub sentences: Option<u32>,
-    /// Sentences of the smallest batch that was found not to fit.
+    /// Examples of the smallest batch that was found not to fit.
     pub too_many: Option<u32>,
-    /// Why the batch of `too_many` sentences does not fit.
+    /// Why the batch of `too_many` examples does not fit.
     pub bound: Bound,
     /// Measurements of the largest batch.
     pub largest: Option<Probed>,
@@ -84,6 +86,8 @@ pub fn max_batch(ctx: &Context, request: &Request, options: MaxBatchOptions) -> 
     ctx.open_device()?;
     let limits = Limits { memory: memory_limit(ctx, options.memory)?, seconds: options.seconds };
     let arms = request.resolve_all()?;
+    let first = arms.first().ok_or_else(|| Failure::usage("no arm to time"))?;
+    let unit = tasks::of(&first.recipe).unit();
     let arms = arms.iter().map(|arm| of_arm(ctx, request, arm, options, limits)).collect::<Result<_>>()?;
     ctx.progress.end_stage();
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
@@ -92,6 +96,7 @@ pub fn max_batch(ctx: &Context, request: &Request, options: MaxBatchOptions) -> 
         tier: request.tier.clone(),
         hardware: environment.hardware(),
         environment,
+        unit,
         memory_limit: limits.memory,
         seconds_limit: limits.seconds,
         arms,

@@ -23,6 +23,7 @@ use crate::error::{Failure, Result};
 use crate::memory;
 use crate::progress::Step;
 use crate::task::shape::Shape;
+use crate::tasks;
 
 pub use self::decoding::{Decoding, DecodingOptions, decoding};
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
@@ -107,6 +108,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     Ok(Bench {
         recipe: request.document.name().to_string(),
         tier: request.tier.clone(),
+        unit: tasks::of(&first.recipe).unit(),
         data: data.name(),
         hardware: environment.hardware(),
         environment,

@@ -13,6 +13,8 @@ pub struct Bench {
     pub recipe: String,
     /// Tier; `None` is the published size.
     pub tier: Option<String>,
+    /// Unit that updates are counted in: tokens, frames, pictures.
+    pub unit: &'static str,
     /// `real`; `generated` (lengths as in real text, random words); or the shape of full batches.
     pub data: String,
     /// Description of the hardware.
@@ -41,10 +43,10 @@ pub struct ArmSpeed {
     pub parameters: u64,
     /// Vocabulary rows of the target.
     pub vocabulary: usize,
-    /// Source and target tokens per update without padding: mean over the timed batches.
+    /// Units per update without padding, of text on both sides: mean over the timed batches.
     pub tokens_per_update: f64,
     pub seconds_per_update: Spread,
-    /// Source and target tokens per second.
+    /// Units per second.
     pub tokens_per_second: Spread,
     /// Operations per second, by the count of products that the model needs.
     pub flops: Spread,

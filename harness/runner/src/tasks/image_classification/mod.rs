@@ -79,6 +79,10 @@ impl Task for ImageClassification<'_> {
         Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples: None, copies: 1 }
     }
 
+    fn unit(&self) -> &'static str {
+        Pictures::UNIT
+    }
+
     fn shape(&self) -> Shape {
         // A shape has at least two of each.
         let rows = self.recipe.data.picture.height.max(2);

@@ -83,6 +83,10 @@ impl Task for SpeechRecognition<'_> {
         recordings::workload(self.recipe)
     }
 
+    fn unit(&self) -> &'static str {
+        SpeechMaterial::UNIT
+    }
+
     fn shape(&self) -> Shape {
         recordings::shape(self.recipe)
     }

@@ -71,6 +71,10 @@ impl Task for SpeechSynthesis<'_> {
         recordings::workload(self.recipe)
     }
 
+    fn unit(&self) -> &'static str {
+        SynthesisMaterial::UNIT
+    }
+
     fn shape(&self) -> Shape {
         recordings::shape(self.recipe)
     }

@@ -102,6 +102,10 @@ impl Task for Translation<'_> {
 
     /// Full-length sentences if a batch has a fixed number of sentences; sentences of typical
     /// length if it has a fixed number of tokens.
+    fn unit(&self) -> &'static str {
+        Text::UNIT
+    }
+
     fn shape(&self) -> Shape {
         const USUAL: u32 = 32;
         const LONG: u32 = 64;
