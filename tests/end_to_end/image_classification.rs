@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, in_root};
 
 /// The smoke tier of a recipe, in FP32.
 fn smoke(zoo: &Zoo, recipe: &str) -> PathBuf {
@@ -131,6 +131,33 @@ fn own_folders_of_pictures_are_learned_and_told_apart() {
     assert!(!plan.contains("trained already"), "{plan}");
     fs::remove_dir_all(zoo.home().join("pictures/odd")).unwrap();
     zoo.ends_with(4, &["reproduce", "mine.toml", "--arms", "fp32"]).says("has 1 classes");
+}
+
+/// A grey picture of one pixel, as a PNG file.
+const PIXEL: [u8; 67] = *b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55\
+    \x00\x00\x00\nIDAT\x78\xda\x63\x68\x00\x00\x00\x82\x00\x81\xda\x45\x08\x3b\x00\x00\x00\x00IEND\xae\x42\x60\x82";
+
+#[test]
+fn the_recipe_of_own_pictures_in_the_document_is_sound_and_trains() {
+    let zoo = Zoo::new();
+    let text = fs::read_to_string(in_root("docs/images.md")).unwrap();
+    let recipe = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(recipe.starts_with("# zoo reproduce ./pets.toml\n"), "{recipe}");
+    zoo.file("pets.toml", recipe);
+    for folder in ["train/cats", "train/dogs", "test/cats", "test/dogs"] {
+        fs::create_dir_all(zoo.home().join(folder)).unwrap();
+        for number in 0..2 {
+            fs::write(zoo.home().join(folder).join(format!("{number}.png")), PIXEL).unwrap();
+        }
+    }
+    let checked = zoo.ends_with(0, &["check", "pets.toml", "--format", "json"]).json();
+    assert_eq!((&checked[0]["recipe"], &checked[0]["findings"]), (&"pets".into(), &Value::Null), "{checked}");
+    // The document's set has 200 pictures, and these folders have four.
+    zoo.ends_with(4, &["reproduce", "./pets.toml", "--arms", "fp32"]).says("the recipe says 200");
+    let small = ["--set", "data.eval.test.lines=4", "--set", "train.max_epochs=1"];
+    let call = [&["reproduce", "./pets.toml", "--arms", "fp32", "--format", "json"], &small[..]].concat();
+    let outcome = zoo.ends_with(0, &call).json();
+    assert_eq!(outcome["scores"][0]["scores"][0]["value"], 50.0, "all pictures are equal: {outcome}");
 }
 
 #[test]
