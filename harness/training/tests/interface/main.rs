@@ -1,0 +1,11 @@
+//! Tests of training, and of models against their references.
+//!
+//! They are one program, because every program takes seconds to link.
+
+mod acoustic;
+mod classifier;
+mod language;
+mod parity;
+mod synthesis;
+mod text;
+mod training;

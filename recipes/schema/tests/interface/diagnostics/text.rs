@@ -1,0 +1,67 @@
+//! Text classification recipes: texts, words, layers, and losses that fit them.
+
+use super::findings;
+
+#[track_caller]
+fn wrong(from: &str, to: &str, message: &str) {
+    wrong_in("imdb-fasttext-keras", from, to, message);
+}
+
+#[track_caller]
+fn wrong_in(name: &str, from: &str, to: &str, message: &str) {
+    let found = findings(name, from, to);
+    assert!(found.iter().any(|one| one.message.contains(message)), "{message}\nfound:\n{found}");
+}
+
+#[test]
+fn sizes_and_rates_are_within_their_ranges() {
+    wrong("texts = 32", "texts = 0", "must be at least 1");
+    wrong("positions = 400", "positions = 0", "must be at least 1");
+    wrong("words = 20000", "words = 4", "at least 5 are needed");
+    wrong("width = 50", "width = 0", "must be at least 1");
+    wrong("bound = 0.05", "bound = -1.0", "must not be negative");
+    wrong_in("imdb-cnn-keras", "rate = 0.2", "rate = 1.0", "less than 1");
+    wrong_in("trec-cnn-kim", "row_norm = 3.0", "row_norm = 0.0", "must be greater than 0");
+    wrong_in("trec-cnn-kim", "kernels = [3, 4, 5]", "kernels = []", "`kernels` is empty");
+}
+
+#[test]
+fn the_last_layer_has_the_outputs_of_the_loss() {
+    wrong("units = 1", "units = 2", "the last layer has 2 units, and the loss needs 1 for 2 classes");
+    wrong("kind = \"binary-cross-entropy\"", "kind = \"cross-entropy\"", "the loss needs 2 for 2 classes");
+    wrong_in("trec-cnn-kim", "units = 6", "units = 5", "the last layer has 5 units, and the loss needs 6");
+    let binary = "`binary-cross-entropy` is of 2 classes, and `data.classes` is 6";
+    wrong_in("trec-cnn-kim", "kind = \"cross-entropy\"", "kind = \"binary-cross-entropy\"", binary);
+}
+
+#[test]
+fn layers_fit_one_another() {
+    let average = "{ kind = \"over-positions\", of = \"average\" },";
+    wrong(
+        average,
+        "",
+        "`dense` needs a row, its input is 400 positions of 50: put `over-positions` before it",
+    );
+    wrong(average, &average.repeat(2), "`over-positions` needs positions, its input is a row of 50");
+    wrong_in("imdb-cnn-keras", "kernel = 3", "kernel = 401", "a kernel of 401 is longer than its input");
+}
+
+#[test]
+fn texts_are_in_one_place_and_have_their_splits() {
+    let reader = |reader: &str| format!("[data]\nreader = {{ {reader} }}\n");
+    let with = |to: &str, message: &str| wrong("[data]\n", &reader(to), message);
+    with("kind = \"labelled-lines\", files = { train = \"a.txt\" }", "both `data.corpus` and `data.reader`");
+    with("kind = \"labelled-lines\", files = { train = \"a.txt\" }", "names the split `test`");
+    with("kind = \"text-folder\", folders = { test = \"a\" }", "the reader has no split `train` to train on");
+    with(
+        "kind = \"marked-words\", train = 8, test = 8, seed = 1",
+        "the reader makes its data; no corpus is read",
+    );
+    wrong_in(
+        "trec-cnn-kim",
+        "split = \"dev\", texts",
+        "split = \"train\", texts",
+        "is the split that is trained on",
+    );
+    wrong_in("trec-cnn-kim", "texts = 552", "texts = 0", "must be at least 1");
+}
