@@ -115,6 +115,10 @@ impl Task for LanguageModelling<'_> {
         Workload { example, batch, unit: rows, sides: 1.0, examples, copies: 1 }
     }
 
+    fn unit(&self) -> &'static str {
+        Text::UNIT
+    }
+
     fn shape(&self) -> Shape {
         let [rows, steps] = self.recipe.data.batching.shape();
         // A shape has at least two of each.

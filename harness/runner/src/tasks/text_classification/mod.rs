@@ -87,6 +87,10 @@ impl Task for TextClassification<'_> {
         Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples, copies: 1 }
     }
 
+    fn unit(&self) -> &'static str {
+        Texts::UNIT
+    }
+
     fn shape(&self) -> Shape {
         // A shape has at least two positions.
         let positions = self.recipe.data.positions().max(2);

@@ -100,12 +100,12 @@ impl Task for Translation<'_> {
         Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
     }
 
-    /// Full-length sentences if a batch has a fixed number of sentences; sentences of typical
-    /// length if it has a fixed number of tokens.
     fn unit(&self) -> &'static str {
         Text::UNIT
     }
 
+    /// Full-length sentences if a batch has a fixed number of sentences; sentences of typical
+    /// length if it has a fixed number of tokens.
     fn shape(&self) -> Shape {
         const USUAL: u32 = 32;
         const LONG: u32 = 64;
