@@ -249,7 +249,7 @@ fn trec_has_the_counts_of_its_authors() {
 }
 
 /// Ten texts of one word each, in three parts.
-fn parts() -> (tempfile::TempDir, LabelledDataSpec) {
+fn parts(order: &str, seed: u64) -> (tempfile::TempDir, LabelledDataSpec) {
     let root = tempfile::tempdir().unwrap();
     let lines: String = (0..10).map(|i| format!("{} w{i}\n", i / 5)).collect();
     fs::write(root.path().join("train"), lines).unwrap();
@@ -257,38 +257,40 @@ fn parts() -> (tempfile::TempDir, LabelledDataSpec) {
         "reader": {"kind": "labelled-lines", "files": {"train": "train"}},
         "tokenizer": {"kind": "kim"},
         "length": {"kind": "longest", "margin": 0},
-        "folds": {"count": 3, "tested": "all", "held_out": "dev", "trained": 0.7, "seed": 1},
+        "folds": {"count": 3, "order": order, "tested": "all", "held_out": "dev", "trained": 0.7, "seed": seed},
         "batching": {"texts": 2, "order": "shuffled-batches", "remainder": "drop"},
         "eval": {"test": {"split": "all", "lines": 10}},
     }));
     (root, data)
 }
 
+/// Sorted words of the texts of a part in a split.
+fn of_part(read: &PreparedTexts, split: &str, fold: u32) -> Vec<u32> {
+    let split = &read.splits[split];
+    let texts = split.texts.iter().zip(&split.folds).filter(|(_, of)| **of == fold);
+    let mut texts: Vec<u32> = texts.map(|(text, _)| text[0]).collect();
+    texts.sort_unstable();
+    texts
+}
+
 #[test]
-fn every_text_is_tested_by_the_part_that_is_not_trained_on_it_but_at_its_ends() {
-    let (root, data) = parts();
+fn slices_of_the_file_are_tested_in_its_order_and_overlap_at_their_ends() {
+    let (root, data) = parts("as-in-the-file", 1);
     let read = prepared(root.path(), &data).unwrap();
     let all = read.eval_set("test", &data).unwrap();
     // Words are numbered from 1 on, in the order of the file.
     assert_eq!(all.texts.concat(), (1..=10).collect::<Vec<u32>>());
     assert_eq!(all.folds, [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]);
-    let of = |split: &str, fold: u32| {
-        let split = &read.splits[split];
-        let texts = split.texts.iter().zip(&split.folds).filter(|(_, of)| **of == fold);
-        let mut texts: Vec<u32> = texts.map(|(text, _)| text[0]).collect();
-        texts.sort_unstable();
-        texts
-    };
     for (fold, due) in [
         (0, vec![1, 3, 4, 5, 6, 7, 8, 9, 10]),
         (1, vec![1, 2, 3, 4, 6, 7, 8, 9, 10]),
         (2, vec![1, 2, 3, 4, 5, 6, 7, 10]),
     ] {
-        let mut both = [of("train", fold), of("dev", fold)].concat();
+        let mut both = [of_part(&read, "train", fold), of_part(&read, "dev", fold)].concat();
         both.sort_unstable();
         assert_eq!(both, due, "part {fold}");
         // Of four whole batches of two, 2.8 are trained on: three.
-        assert_eq!(of("train", fold).len(), 6);
+        assert_eq!(of_part(&read, "train", fold).len(), 6);
     }
     assert_eq!(read, prepared(root.path(), &data).unwrap());
     let sets: Vec<TextBatch> = all.batches(3).collect();
@@ -297,8 +299,31 @@ fn every_text_is_tested_by_the_part_that_is_not_trained_on_it_but_at_its_ends() 
 }
 
 #[test]
+fn shuffled_parts_have_every_text_once_and_no_model_is_trained_on_its_part() {
+    let (root, data) = parts("shuffled", 1);
+    let read = prepared(root.path(), &data).unwrap();
+    let all = read.eval_set("test", &data).unwrap();
+    assert_eq!(all.folds, [0, 0, 0, 1, 1, 1, 2, 2, 2, 2]);
+    for fold in 0..3 {
+        let seen = [of_part(&read, "train", fold), of_part(&read, "dev", fold)].concat();
+        let mut both = [seen, of_part(&read, "all", fold)].concat();
+        both.sort_unstable();
+        assert_eq!(both, (1..=10).collect::<Vec<u32>>(), "part {fold}");
+        // Of three whole batches of two, 2.1 are trained on: two.
+        assert_eq!(of_part(&read, "train", fold).len(), 4);
+    }
+    // A label stays with its text: the first five of the file are of the class 0.
+    assert!(all.texts.iter().zip(&all.labels).all(|(text, label)| *label == u32::from(text[0] > 5)));
+    let slices: Vec<u32> = (1..=10).collect();
+    assert_ne!(all.texts.concat(), slices, "the parts are drawn");
+    assert_eq!(read, prepared(root.path(), &data).unwrap());
+    let (root, other) = parts("shuffled", 2);
+    assert_ne!(all.texts, prepared(root.path(), &other).unwrap().splits["all"].texts);
+}
+
+#[test]
 fn a_training_batch_has_texts_of_one_part() {
-    let (root, data) = parts();
+    let (root, data) = parts("as-in-the-file", 1);
     let read = prepared(root.path(), &data).unwrap();
     let training = TrainingTexts::new(&read, &data, 1).unwrap();
     assert_eq!(training.per_epoch(), 9);
@@ -317,17 +342,19 @@ fn a_training_batch_has_texts_of_one_part() {
 
 #[test]
 fn ten_parts_of_mr_have_the_batches_of_its_authors() {
-    let change = json!({
-        "reader": {"kind": "corpus"},
-        "corpus": "mr",
-        "tokenizer": {"kind": "kim"},
-        "length": {"kind": "longest", "margin": 4},
-        "folds": {"count": 10, "tested": "all", "held_out": "dev", "trained": 0.9, "seed": 1},
-        "batching": {"texts": 50, "order": "shuffled-batches", "remainder": "drop"},
-        "eval": {"test": {"split": "all", "lines": 10662}},
-    });
-    let Some(read) = of_mirror("mr", change) else { return };
-    assert_eq!((read.vocabulary.rows(), read.positions), (18_766, 64));
-    let texts = |split: &str| read.splits[split].texts.len();
-    assert_eq!((texts("all"), texts("train"), texts("dev")), (10_662, 10 * 172 * 50, 9_978));
+    for (order, held_out) in [("as-in-the-file", 9_978), ("shuffled", 9_958)] {
+        let change = json!({
+            "reader": {"kind": "corpus"},
+            "corpus": "mr",
+            "tokenizer": {"kind": "kim"},
+            "length": {"kind": "longest", "margin": 4},
+            "folds": {"count": 10, "order": order, "tested": "all", "held_out": "dev", "trained": 0.9, "seed": 1},
+            "batching": {"texts": 50, "order": "shuffled-batches", "remainder": "drop"},
+            "eval": {"test": {"split": "all", "lines": 10662}},
+        });
+        let Some(read) = of_mirror("mr", change) else { return };
+        assert_eq!((read.vocabulary.rows(), read.positions), (18_766, 64));
+        let texts = |split: &str| read.splits[split].texts.len();
+        assert_eq!((texts("all"), texts("train"), texts("dev")), (10_662, 10 * 172 * 50, held_out));
+    }
 }

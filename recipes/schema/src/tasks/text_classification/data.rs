@@ -122,15 +122,16 @@ pub struct HeldOutSpec {
     pub seed: u64,
 }
 
-/// Cross-validation of the training texts: they are cut, in their order, into parts of equal size,
-/// and each part has a model of its own, which is trained on the texts of the other parts. As in
-/// sent-conv-torch, the first and the last text of a part are also trained on.
+/// Cross-validation of the training texts: they are cut into parts of equal size, and each part has
+/// a model of its own, which is trained on the texts of the other parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FoldsSpec {
     /// Number of parts.
     pub count: u32,
-    /// Name of the split of all texts, each of which the model of its part classifies.
+    /// Order in which the texts are cut into parts.
+    pub order: FoldOrder,
+    /// Name of the split of all texts, part by part. The model of its part classifies each text.
     pub tested: String,
     /// Name of the split of the texts of all parts that are not trained on.
     pub held_out: String,
@@ -139,6 +140,17 @@ pub struct FoldsSpec {
     pub trained: f64,
     /// Seed of the draws. The splits are the same for all seeds of the training.
     pub seed: u64,
+}
+
+/// See [`FoldsSpec::order`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FoldOrder {
+    /// Random. No model is trained on a text of its part.
+    Shuffled,
+    /// The order of the file. As in sent-conv-torch, the first and the last text of a part are also
+    /// trained on.
+    AsInTheFile,
 }
 
 /// How training texts form batches.

@@ -65,3 +65,13 @@ fn texts_are_in_one_place_and_have_their_splits() {
     );
     wrong_in("trec-cnn-kim", "texts = 552", "texts = 0", "must be at least 1");
 }
+
+#[test]
+fn parts_of_a_cross_validation_are_whole_and_have_names_of_their_own() {
+    let folds = |from: &str, to: &str, message: &str| wrong_in("mr-cnn-kim", from, to, message);
+    folds("count = 10", "count = 1", "there must be 2 to 20 parts");
+    folds("tested = \"all\"", "tested = \"train\"", "`train` is the split that is trained on");
+    folds("held_out = \"dev\"", "held_out = \"all\"", "`all` is the split of the held-out texts, too");
+    folds("trained = 0.9", "trained = 1.5", "data.folds.trained");
+    folds("order = \"shuffled\", tested", "order = \"sorted\", tested", "sorted");
+}
