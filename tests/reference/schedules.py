@@ -156,6 +156,12 @@ CASES = {
     "ptb-lstm-small": (
         {"kind": "exp-decay", "lr": 1.0, "begin_decay_at": 6969, "decay_updates": 2323, "decay_rate": 0.5,
          "staircase": True}, 30199),
+    "ptb-lstm-medium": (
+        {"kind": "exp-decay", "lr": 1.0, "begin_decay_at": 6635, "decay_updates": 1327, "decay_rate": 0.8,
+         "staircase": True}, 51753),
+    "ptb-lstm-large": (
+        {"kind": "exp-decay", "lr": 1.0, "begin_decay_at": 17251, "decay_updates": 1327, "decay_rate": 1 / 1.15,
+         "staircase": True}, 72985),
     "exp-decay-whole-run": ({"kind": "exp-decay", "lr": 0.1, "decay_rate": 0.01}, 1000),
     "transformer-novograd": ({"kind": "poly-decay", "lr": 0.04, "power": 2.0}, 600000),
     "poly-decay-warm-up": (
