@@ -2,7 +2,7 @@
 //! softmax tied to the embedding.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use zoo_recipes::tasks::language_modelling::GptModelSpec;
 
 use crate::Pass;
@@ -95,7 +95,7 @@ impl Block {
         let mixed = ops::attention(q, k, v, segments, self.heads, self.dropout, pass);
         let x = ops::add_dropped(x, self.output.forward(mixed, pass), self.dropout, pass);
         let normed = self.feed_forward_norm.forward(x.clone(), pass);
-        let inner = activation::gelu(to_f32(self.inner.forward(normed, pass)));
+        let inner = ops::gelu(to_f32(self.inner.forward(normed, pass)));
         let inner = ops::stored(inner, pass.compute);
         ops::add_dropped(x, self.outer.forward(inner, pass), self.dropout, pass)
     }
