@@ -151,7 +151,11 @@ fn the_recipe_of_own_pictures_in_the_document_is_sound_and_trains() {
         }
     }
     let checked = zoo.ends_with(0, &["check", "pets.toml", "--format", "json"]).json();
-    assert_eq!((&checked[0]["recipe"], &checked[0]["findings"]), (&"pets".into(), &serde_json::json!([])), "{checked}");
+    assert_eq!(
+        (&checked[0]["recipe"], &checked[0]["findings"]),
+        (&"pets".into(), &serde_json::json!([])),
+        "{checked}"
+    );
     // The document's set has 200 pictures, and these folders have four.
     zoo.ends_with(4, &["reproduce", "./pets.toml", "--arms", "fp32"]).says("the recipe says 200");
     let small = ["--set", "data.eval.test.lines=4", "--set", "train.max_epochs=1"];
