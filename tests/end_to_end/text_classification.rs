@@ -70,7 +70,8 @@ fn own_lines_are_learned_and_told_apart() {
         .map(|i| format!("{} it's a {} film\n", ["no", "yes"][i % 2], ["bad, bad", "good GOOD"][i % 2]))
         .collect();
     zoo.file("train.txt", &lines);
-    zoo.file("test.txt", "yes a good film\nno a bad one\n");
+    let test = "yes a good film\nno a bad one\n";
+    zoo.file("test.txt", test);
     let about = "[recipe]\nname = \"mine\"\nbase = \"imdb-fasttext-keras\"\nsummary = \"Mine\"\norigin = \"mine\"\n\
                  status = \"private\"\nwithout = [\"data.corpus\", \"data.eval\"]\n";
     zoo.file("mine.toml", &format!("{about}{OWN}"));
@@ -78,6 +79,10 @@ fn own_lines_are_learned_and_told_apart() {
     assert_eq!(outcome["scores"][0]["scores"][0]["value"], 100.0, "{outcome}");
     let run = outcome["runs"][0].as_str().unwrap();
 
+    // The run keeps its words and classes: the training texts are not read again.
+    for file in ["train.txt", "test.txt"] {
+        fs::remove_file(zoo.home().join(file)).unwrap();
+    }
     zoo.file("lines.txt", "a good one\nbad\n");
     assert_eq!(zoo.ends_with(0, &["infer", run, "lines.txt"]).stdout, "yes\nno\n");
     let call = ["infer", run, "--input", "lines.txt", "--format", "json"];
@@ -90,8 +95,12 @@ fn own_lines_are_learned_and_told_apart() {
     assert!(shares.len() == 4 && (shares[0] + shares[1] - 1.0).abs() < 1e-3, "{both}");
     zoo.ends_with(2, &["infer", run, "lines.txt", "train.txt"]).says("several files are named");
 
+    fs::write(Path::new(run).join("vocabulary/words.txt"), "bad\n").unwrap();
+    zoo.ends_with(7, &["infer", run, "lines.txt"]).says("words.txt: it was changed");
+
     // A text that changed makes another run of it, and a class that training lacks is refused.
     zoo.file("train.txt", &lines.replace("film", "movie"));
+    zoo.file("test.txt", test);
     let plan = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
     assert!(!plan.contains("trained already"), "{plan}");
     zoo.file("test.txt", "maybe a film\nno a film\n");

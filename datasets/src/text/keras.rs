@@ -38,7 +38,11 @@ impl WordRanks {
         }
         let mut order: Vec<_> = counts.into_iter().collect();
         order.sort_unstable_by_key(|(_, (count, first))| (std::cmp::Reverse(*count), *first));
-        let words: Vec<Vec<u8>> = order.into_iter().map(|(word, _)| word.to_vec()).collect();
+        Self::of_words(order.into_iter().map(|(word, _)| word.to_vec()).collect())
+    }
+
+    /// Words by rank.
+    pub fn of_words(words: Vec<Vec<u8>>) -> Self {
         let ranks = words.iter().cloned().zip(1..).collect();
         Self { words, ranks }
     }
@@ -87,6 +91,12 @@ impl Bigrams {
             }
         }
         found
+    }
+
+    /// Pairs by number. The first one has the number `first`.
+    pub fn of_pairs(first: u32, pairs: Vec<[u32; 2]>) -> Self {
+        let numbers = pairs.iter().copied().zip(first..).collect();
+        Self { first, pairs, numbers }
     }
 
     /// The pairs by number.

@@ -57,6 +57,12 @@ pub struct WordNumbers {
 }
 
 impl WordNumbers {
+    /// Words in their order.
+    pub fn of_words(words: Vec<Vec<u8>>) -> Self {
+        let numbers = words.iter().cloned().zip(1..).collect();
+        Self { words, numbers }
+    }
+
     /// The words in their order.
     pub fn words(&self) -> &[Vec<u8>] {
         &self.words

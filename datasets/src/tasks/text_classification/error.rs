@@ -1,5 +1,7 @@
 //! Why the texts of a recipe cannot be used.
 
+use std::path::PathBuf;
+
 use crate::corpora::CorpusError;
 
 /// A recipe's texts cannot be used.
@@ -77,6 +79,14 @@ pub enum LabelledTextError {
         asked: u32,
         /// Training texts.
         texts: usize,
+    },
+    /// The words or classes that a run keeps cannot be written or read.
+    #[error("{}: {reason}\nhint: remove the folder it is in; the training texts are then read again", path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The thread that makes batches ended early.
     #[error(transparent)]

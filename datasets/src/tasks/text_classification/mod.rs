@@ -3,6 +3,7 @@
 mod batches;
 mod error;
 mod folds;
+mod kept;
 mod marked;
 mod prepared;
 mod source;

@@ -87,6 +87,36 @@ fn kims_words_are_those_of_all_splits_between_margins() {
 }
 
 #[test]
+fn kept_words_and_classes_read_a_text_as_before() {
+    let (root, mut change) = lines();
+    change["length"] = json!({"kind": "longest", "margin": 2});
+    for tokenizer in [
+        json!({"kind": "keras", "words": 6}),
+        json!({"kind": "keras", "words": 20, "bigrams": true}),
+        json!({"kind": "kim"}),
+    ] {
+        let data = with(change.clone(), "tokenizer", tokenizer.clone());
+        let read = prepared(root.path(), &data).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(PreparedTexts::kept(&data, folder.path()).unwrap(), None, "nothing was kept");
+        read.keep(folder.path()).unwrap();
+        let kept = PreparedTexts::kept(&data, folder.path()).unwrap().unwrap();
+        assert_eq!((&kept.vocabulary, &kept.classes), (&read.vocabulary, &read.classes), "{tokenizer}");
+        let text = "a good film isn't bad".as_bytes();
+        assert_eq!(kept.text(&data, text), read.text(&data, text), "{tokenizer}");
+        fs::write(folder.path().join("words.txt"), "film\n").unwrap();
+        let error = PreparedTexts::kept(&data, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("words.txt: it was changed"), "{error}");
+    }
+    let plain = with(change.clone(), "tokenizer", json!({"kind": "keras", "words": 20}));
+    let folder = tempfile::tempdir().unwrap();
+    prepared(root.path(), &plain).unwrap().keep(folder.path()).unwrap();
+    let pairs = with(change, "tokenizer", json!({"kind": "keras", "words": 20, "bigrams": true}));
+    let error = PreparedTexts::kept(&pairs, folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it has no pairs, and the recipe has them"), "{error}");
+}
+
+#[test]
 fn what_is_not_as_the_recipe_says_is_refused() {
     let (root, change) = lines();
     let message = |data: &LabelledDataSpec| prepared(root.path(), data).unwrap_err().to_string();

@@ -4,6 +4,7 @@
 //! [`Ready`](super::ready::Ready), which has none.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use burn::module::Module;
@@ -109,6 +110,14 @@ pub trait TaskData: 'static {
 
     /// The training split.
     fn material(&self, recipe: &RecipeOf<Self::Task>) -> Result<Self::Material>;
+
+    /// Writes into the folder of a run what a user's own input needs of the data.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    fn keep(&self, _run: &Path) -> Result<()> {
+        Ok(())
+    }
 
     /// For each split, the SHA-256 of everything that training and decoding read from it.
     fn fingerprints(&self) -> BTreeMap<String, String>;

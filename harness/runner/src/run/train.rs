@@ -54,6 +54,7 @@ pub fn train<T: TaskData>(
         return run.trained();
     }
     run.create(recipe)?;
+    task.keep(&run.folder)?;
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision);

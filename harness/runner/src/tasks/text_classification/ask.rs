@@ -28,7 +28,7 @@ pub fn classify(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Res
         _ => return Err(Failure::usage("several files are named").hint("zoo infer RUN lines.txt")),
     };
     let texts = lines::read(file)?;
-    let prepared = prepare::prepare(ctx, &recipe.data, &run.card.base)?;
+    let prepared = prepare::of_run(ctx, &recipe.data, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
     let material = Texts { prepared: Some(prepared.clone()) };
     let model = load_model(recipe, &material, weights, &ctx.open_device()?)?;

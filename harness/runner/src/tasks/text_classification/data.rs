@@ -1,6 +1,7 @@
 //! Prepared texts for training and evaluation.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use zoo_datasets::tasks::text_classification::PreparedTexts;
@@ -9,7 +10,7 @@ use zoo_recipes::DataBlock;
 use zoo_results::report::page::SplitCounts;
 
 use super::material::{Texts, of_models};
-use super::prepare::failure;
+use super::prepare::{VOCABULARY, failure};
 use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
@@ -27,6 +28,10 @@ impl TaskData for TextData {
 
     fn material(&self, _: &Recipe) -> Result<Texts> {
         Ok(Texts { prepared: Some(self.prepared.clone()) })
+    }
+
+    fn keep(&self, run: &Path) -> Result<()> {
+        self.prepared.keep(&run.join(VOCABULARY)).map_err(failure)
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {

@@ -14,6 +14,10 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::folder::Run;
+
+/// Folder in that of a run with the words and classes that `zoo infer` reads.
+pub const VOCABULARY: &str = "vocabulary";
 
 /// Fetches and reads the texts of all splits: the training texts number the words of all others.
 /// `base` is the folder that the recipe's paths are relative to.
@@ -39,6 +43,18 @@ pub fn prepare(ctx: &Context, data: &LabelledDataSpec, base: &Path) -> Result<Ar
     Ok(Arc::new(prepared.map_err(failure)?))
 }
 
+/// Words and classes of a run: those that it kept. A run of an earlier version kept none; its texts
+/// are read again.
+///
+/// # Errors
+/// The kept files were changed, or the texts cannot be obtained.
+pub fn of_run(ctx: &Context, data: &LabelledDataSpec, run: &Run) -> Result<Arc<PreparedTexts>> {
+    match PreparedTexts::kept(data, &run.folder.join(VOCABULARY)).map_err(failure)? {
+        Some(kept) => Ok(Arc::new(kept)),
+        None => prepare(ctx, data, &run.card.base),
+    }
+}
+
 /// Number of training texts in the files that the recipe itself names.
 ///
 /// # Errors
@@ -57,5 +73,9 @@ pub fn own_files(data: &LabelledDataSpec, base: &Path) -> Result<Vec<(String, St
 
 /// What is wrong with the texts, as a failure of the command.
 pub fn failure(error: LabelledTextError) -> Failure {
-    Failure::new(Exit::Data, error.to_string())
+    let exit = match error {
+        LabelledTextError::Kept { .. } => Exit::Damaged,
+        _ => Exit::Data,
+    };
+    Failure::new(exit, error.to_string())
 }
