@@ -14,5 +14,5 @@ mod vocabulary;
 pub use batches::{TextBatch, TrainingTexts};
 pub use error::LabelledTextError;
 pub use prepared::{PreparedTexts, TextSplit, prepare_texts};
-pub use source::{own_stamps, own_texts};
+pub use source::{own_classes, own_stamps, own_texts};
 pub use vocabulary::LabelledVocabulary;

@@ -137,6 +137,14 @@ pub fn own_texts(data: &LabelledDataSpec, base: &Path) -> Result<Option<usize>, 
     }
 }
 
+/// Names of the classes of the training texts in the recipe's own files.
+///
+/// # Errors
+/// A file or folder cannot be read.
+pub fn own_classes(data: &LabelledDataSpec, base: &Path) -> Result<Vec<String>, LabelledTextError> {
+    Ok(read(data, None, base, data.training(), None)?.classes)
+}
+
 /// Path and SHA-256 of every file that the recipe itself names. The hash of a folder covers the
 /// classes and the texts in it.
 ///

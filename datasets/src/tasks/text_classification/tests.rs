@@ -159,6 +159,7 @@ fn folders_are_classes_and_stamps_change_with_a_text() {
         (&["neg".to_owned(), "pos".to_owned()][..], 1)
     );
     assert_eq!(own_texts(&data, root.path()).unwrap(), Some(2));
+    assert_eq!(own_classes(&data, root.path()).unwrap(), ["neg", "pos"]);
     let before = own_stamps(&data, root.path()).unwrap();
     fs::write(root.path().join("t/neg/1.txt"), "worse").unwrap();
     let after = own_stamps(&data, root.path()).unwrap();

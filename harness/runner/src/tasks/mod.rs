@@ -11,6 +11,7 @@ mod language_modelling;
 pub mod recordings;
 #[cfg(test)]
 mod shapes;
+mod single_files;
 mod speech_recognition;
 mod speech_synthesis;
 mod text_classification;

@@ -1,21 +1,19 @@
 //! `zoo new` for language models: a recipe for the user's own text.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use serde::Serialize;
 use zoo_datasets::tasks::language_modelling::{TrainingWindows, own_lines, own_units, prepare_language};
 use zoo_recipes::tasks::language_modelling::{
     LanguageDataSpec, LanguageReaderSpec, LanguageSetSpec, LanguageUnitSpec, VocabularySplits,
 };
 use zoo_recipes::{DataStatus, Document};
-use zoo_results::exit::Exit;
 
 use super::Recipe;
 use super::prepare::failure;
 use crate::cli::NewArgs;
 use crate::error::{Failure, Result};
+use crate::tasks::single_files::{single_files, toml_keys};
 
 /// Share of a single text that the model is trained on; the rest validates (char-rnn, nanoGPT).
 const TRAINING_SHARE: f64 = 0.9;
@@ -42,32 +40,7 @@ pub fn text(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String>
 
 /// The base's data with the user's files. Sizes that depend on them are not yet known.
 fn own_data(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<LanguageDataSpec> {
-    let mut files = BTreeMap::new();
-    for (name, given) in [("train", &args.train), ("valid", &args.valid), ("test", &args.test)] {
-        match given.as_slice() {
-            [] if name == "train" => {
-                return Err(
-                    Failure::usage("there is no training text").hint("--train FILE, e.g. --train text.txt")
-                );
-            }
-            [] => {}
-            [file] => {
-                files.insert(name.to_owned(), file.display().to_string());
-            }
-            _ => {
-                return Err(Failure::usage(format!(
-                    "--{name} names two files, and a language model reads one"
-                ))
-                .hint(format!("--{name} {name}.txt")));
-            }
-        }
-    }
-    for (option, given) in [("--source", &args.source), ("--target", &args.target)] {
-        if given.is_some() {
-            return Err(Failure::usage(format!("{option} is for translation"))
-                .hint(format!("{} is a language model: leave {option} out", base.name())));
-        }
-    }
+    let mut files = single_files(args, base.name(), "a language model")?;
     let sets: Vec<&str> = ["valid", "test"].into_iter().filter(|name| files.contains_key(*name)).collect();
     let (training_share, sets) = match sets.as_slice() {
         [] => {
@@ -146,11 +119,4 @@ fn recipe(
         text += &toml_keys(&set.windows)?;
     }
     Ok(text)
-}
-
-/// The keys of a block as inline TOML, one a line.
-fn toml_keys<T: Serialize>(block: &T) -> Result<String> {
-    let internal = |error: toml::ser::Error| Failure::new(Exit::Internal, error.to_string());
-    let table = toml::Table::try_from(block).map_err(internal)?;
-    Ok(table.iter().fold(String::new(), |text, (key, value)| format!("{text}{key} = {value}\n")))
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use zoo_datasets::tasks::text_classification::PreparedTexts;
 use zoo_models::tasks::text_classification::{TextBatch, TextModel};
 use zoo_recipes::DataBlock;
+use zoo_results::exit::Exit;
 use zoo_results::report::page::SplitCounts;
 
 use super::material::{Texts, of_models};
 use super::prepare::{VOCABULARY, failure};
 use super::{Recipe, decode};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
 
 /// Prepared texts of a recipe.
@@ -26,7 +27,13 @@ impl TaskData for TextData {
     type Task = zoo_recipes::TextClassification;
     type Material = Texts;
 
-    fn material(&self, _: &Recipe) -> Result<Texts> {
+    fn material(&self, recipe: &Recipe) -> Result<Texts> {
+        // Only the texts determine how many positions the layers read.
+        let positions = u32::try_from(self.prepared.positions).unwrap_or(u32::MAX);
+        if let Err(problem) = recipe.model.shapes(positions) {
+            return Err(Failure::new(Exit::Data, problem.to_string())
+                .hint("the longest text is too short: a larger `data.length`, or smaller kernels"));
+        }
         Ok(Texts { prepared: Some(self.prepared.clone()) })
     }
 

@@ -5,6 +5,7 @@ mod data;
 mod decode;
 mod generated;
 mod material;
+mod new;
 mod parity;
 mod prepare;
 
@@ -13,14 +14,14 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::tasks::text_classification::cost;
-use zoo_recipes::RecipeOf;
+use zoo_recipes::{Document, RecipeOf};
 use zoo_recipes::tasks::text_classification::{LabelledReaderSpec, LabelledTokenizerSpec, TextLayerSpec};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_results::report::grouped;
 
 use self::data::TextData;
 use self::material::Texts;
-use crate::cli::InferArgs;
+use crate::cli::{InferArgs, NewArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::conventions::claimed_signatures;
@@ -175,6 +176,10 @@ impl Task for TextClassification<'_> {
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::classify(inference, self.recipe, args)
     }
+
+    fn new_recipe(&self, args: &NewArgs, base: &Document) -> Result<String> {
+        new::text(args, base, self.recipe)
+    }
 }
 
 /// Rows of the embedding without the data, and whether they are exact: those that the recipe states
@@ -191,7 +196,7 @@ fn rows(recipe: &Recipe) -> (usize, bool) {
 
 #[cfg(test)]
 mod tests {
-    use zoo_recipes::{Document, ListedTask, Selection};
+    use zoo_recipes::{ListedTask, Selection};
 
     use super::*;
 
