@@ -65,6 +65,14 @@ fn records_are_scored_by_their_signature() {
     let call = ["score", "--hypotheses", "classes", "--references", "labels", "--signature", top1];
     let text = zoo.ends_with(0, &call).stdout;
     assert!(text.starts_with(&format!("accuracy 66.67\nsignature {top1}|version:zoo.")), "{text}");
+    let f1 = ["score", "--hypotheses", "classes", "--references", "labels", "--metric", "f1"];
+    zoo.ends_with(2, &f1).says("--classes");
+    // Class 0: 1 of 2 records, 1 of 1 answers; class 1: 1 of 1, 1 of 1; class 2: no record, 1 answer.
+    let text = zoo.ends_with(0, &[&f1[..], &["--classes", "3"]].concat()).stdout;
+    assert!(text.starts_with("f1 55.56\nby class: 0 66.67, 1 100.00, 2 0.00\n"), "{text}");
+    let accuracy = [&f1[..6], &["accuracy", "--classes", "3"]].concat();
+    assert!(zoo.ends_with(0, &accuracy).stdout.starts_with("accuracy 66.67\n"));
+    zoo.ends_with(2, &[&f1[..6], &["wer", "--classes", "3"]].concat()).says("wer has no --classes");
     // What a likelihood is made of stands in its record.
     zoo.file("costs", "{\"nats\": 2, \"tokens\": 3}\n{\"nats\": 1, \"tokens\": 1, \"state\": \"reset\"}\n");
     let perplexity = "metric:perplexity|unit:token|unk:none|end:yes|state:reset";

@@ -107,6 +107,79 @@ fn own_lines_are_learned_and_told_apart() {
     zoo.ends_with(4, &["reproduce", "mine.toml", "--arms", "fp32"]).says("has the class maybe");
 }
 
+/// Labelled lines of some classes in turn.
+fn labelled(lines: usize, classes: &[&str]) -> String {
+    (0..lines).map(|i| format!("{0} a text about {0} number {i}\n", classes[i % classes.len()])).collect()
+}
+
+#[test]
+fn new_writes_recipes_for_labelled_lines() {
+    let zoo = Zoo::new();
+    zoo.file("mails.txt", &labelled(40, &["spam", "ham"]));
+    let call = ["new", "mails", "--base", "imdb-fasttext-keras", "--train", "mails.txt"];
+    let said = zoo.ends_with(0, &call).stderr;
+    assert!(said.contains("zoo reproduce ./mails.toml --tier smoke"), "{said}");
+    let text = fs::read_to_string(zoo.home().join("mails.toml")).unwrap();
+    assert!(text.contains("summary = \"mails: 40 texts, 2 classes\""), "{text}");
+    assert!(text.contains("texts = 4\n") && text.contains("lines = 4\n"), "{text}");
+    assert!(!text.contains("[model]") && !text.contains("classes ="), "{text}");
+    let call = ["reproduce", "./mails.toml", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.ends_with(0, &call).json();
+    zoo.file("lines.txt", "a text about ham\n");
+    let class = zoo.ends_with(0, &["infer", outcome["runs"][0].as_str().unwrap(), "lines.txt"]).stdout;
+    assert!(["spam\n", "ham\n"].contains(&class.as_str()), "{class}");
+
+    // Another number of classes needs another last layer and loss.
+    for (split, lines) in [("train", 30), ("valid", 6), ("test", 9)] {
+        zoo.file(&format!("{split}.txt"), &labelled(lines, &["red", "green", "blue"]));
+    }
+    let new = |name: &'static str, base: &'static str, more: &[&'static str]| {
+        [&["new", name, "--base", base], more].concat()
+    };
+    let files = ["--train", "train.txt", "--valid", "valid.txt", "--test", "test.txt"];
+    zoo.ends_with(0, &new("colours", "imdb-cnn-keras", &files));
+    zoo.ends_with(0, &["check", "./colours.toml"]);
+    let shown = zoo.ends_with(0, &["show", "./colours.toml", "--toml"]).stdout;
+    assert!(shown.contains("classes = 3\n") && shown.contains("units = 3\n"), "{shown}");
+    assert!(shown.contains("kind = \"cross-entropy\"") && shown.contains("lines = 9\n"), "{shown}");
+    // A base that selects no epoch needs no validation if there is a test.
+    zoo.ends_with(
+        0,
+        &new("tested", "imdb-cnn-keras", &files[..2].iter().chain(&files[4..]).copied().collect::<Vec<_>>()),
+    );
+    let text = fs::read_to_string(zoo.home().join("tested.toml")).unwrap();
+    assert!(text.contains("[data.eval.test]") && !text.contains("held_out"), "{text}");
+
+    // The folds of the base are left out. Its batches have 50 texts and are whole.
+    zoo.ends_with(4, &new("folds", "mr-cnn-kim", &["--train", "mails.txt"])).says("a batch has 50");
+    zoo.file("mails.txt", &labelled(80, &["spam", "ham"]));
+    zoo.ends_with(0, &new("folds", "mr-cnn-kim", &["--train", "mails.txt"]));
+    let text = fs::read_to_string(zoo.home().join("folds.toml")).unwrap();
+    assert!(text.contains("\"data.folds\"") && text.contains("texts = 8\n"), "{text}");
+
+    let wrong = |more: &[&'static str]| new("wrong", "trec-cnn-kim", more);
+    zoo.ends_with(2, &wrong(&[])).says("no training text");
+    zoo.ends_with(2, &wrong(&["--train", "a.txt,b.txt"])).says("a classifier of texts reads one");
+    zoo.ends_with(2, &wrong(&["--train", "train.txt", "--source", "en"])).says("--source is for translation");
+    zoo.file("one.txt", &labelled(9, &["red"]));
+    zoo.ends_with(4, &wrong(&["--train", "one.txt"])).says("the class red only");
+}
+
+#[test]
+fn texts_that_are_shorter_than_a_kernel_are_refused() {
+    let zoo = Zoo::new();
+    zoo.file("train.txt", &"no bad\nyes good\n".repeat(4));
+    let recipe = "[recipe]\nname = \"short\"\nbase = \"mr-cnn-kim\"\nsummary = \"Short\"\norigin = \"mine\"\n\
+                  status = \"private\"\nwithout = [\"data.corpus\", \"data.folds\", \"data.eval\"]\n\n[data]\n\
+                  reader = { kind = \"labelled-lines\", files = { train = \"train.txt\", valid = \"train.txt\" } }\n\
+                  length = { kind = \"longest\", margin = 1 }\n\
+                  batching = { texts = 4, order = \"shuffled\", remainder = \"short\" }\n\
+                  eval.valid = { split = \"valid\", lines = 8 }\n";
+    zoo.file("short.toml", recipe);
+    // One word and two positions of padding.
+    zoo.ends_with(4, &["reproduce", "short.toml", "--arms", "fp32"]).says("a kernel of 4 is longer");
+}
+
 #[test]
 fn what_a_text_recipe_lacks_is_said() {
     let zoo = Zoo::new();

@@ -6,6 +6,7 @@
 
 Scores of a few classes with one decimal, so that ties abound; of each case the right answers among the first k by scikit-learn's
 `top_k_accuracy_score` (of equal scores the last class is first) and by NumPy's stable sort (the first class is first, as in its argmax),
+precision, recall and F1 of each class that labels or answers have (of equal scores the first class is the answer) and F1's mean over them,
 a ranking of the classes by the latter, and the mean negative log-likelihood in nats of the softmax (`log_loss`), with e to its power.
 """
 
@@ -13,7 +14,8 @@ import json
 
 import numpy as np
 import sklearn
-from sklearn.metrics import accuracy_score, log_loss, top_k_accuracy_score, zero_one_loss
+from sklearn.metrics import (accuracy_score, f1_score, log_loss, precision_recall_fscore_support, top_k_accuracy_score,
+                             zero_one_loss)
 
 
 def case(name, seed, records, classes, scale):
@@ -39,6 +41,14 @@ def case(name, seed, records, classes, scale):
         "error": zero_one_loss(labels, scores.argmax(axis=1)),
         "top": [],
     }
+    answers = scores.argmax(axis=1)
+    present = np.union1d(labels, answers)
+    precision, recall, f1, records = precision_recall_fscore_support(labels, answers, zero_division=0)
+    found["f1"] = f1_score(labels, answers, average="macro", zero_division=0)
+    found["by_class"] = [
+        {"class": int(c), "precision": float(p), "recall": float(r), "f1": float(f), "records": int(n)}
+        for c, p, r, f, n in zip(present, precision, recall, f1, records)
+    ]
     for k in sorted({1, 2, 5} & set(range(1, classes))):
         first = float((order[:, :k] == labels[:, None]).any(axis=1).mean())
         # Of two classes scikit-learn takes one score a record.
@@ -51,5 +61,7 @@ def case(name, seed, records, classes, scale):
 print(json.dumps({
     "sklearn": sklearn.__version__,
     "numpy": np.__version__,
-    "cases": [case("three", 1, 120, 3, 1.0), case("ten", 2, 150, 10, 0.6), case("two", 3, 60, 2, 1.0)],
+    "cases": [case("three", 1, 120, 3, 1.0), case("ten", 2, 150, 10, 0.6), case("two", 3, 60, 2, 1.0),
+              # A class has neither record nor answer, others lack one of them.
+              case("rare", 5, 45, 20, 0.4)],
 }))

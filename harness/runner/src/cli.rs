@@ -153,6 +153,7 @@ Examples:
   zoo score --hypotheses out.de --references ref.de
   zoo score --references ref.de --metric chrf --interval < out.de
   zoo score --hypotheses out.txt --references ref.txt --metric wer --case lower --worst 5
+  zoo score --hypotheses out.jsonl --references labels.txt --metric f1 --classes 2
   zoo score --hypotheses out.de --references a.de --references b.de --tokenizer none --case lower --smoothing none")]
     Score(ScoreArgs),
     /// Judge results of any framework by a recipe's claims
@@ -445,10 +446,11 @@ pub struct NewArgs {
     /// Recipe that supplies all other settings
     #[arg(long, value_name = "RECIPE")]
     pub base: String,
-    /// Training text: the source file and the target file, or the one file of a language model
+    /// Training text: the source file and the target file; one file for a language model or a
+    /// classifier of texts
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub train: Vec<PathBuf>,
-    /// Validation text, as --train [default: of a language model, the last tenth of --train]
+    /// Validation text, as --train [default: of a single file, a tenth of --train]
     #[arg(long, value_names = ["SOURCE", "TARGET"], value_delimiter = ',', num_args = 1..=2)]
     pub valid: Vec<PathBuf>,
     /// Text that is scored at the end [default: the text of --valid]

@@ -27,7 +27,7 @@ pub use audio::{
     AlignmentScore, Attention, CepstralDistortion, CepstralOptions, LogMel, MeasuredLine, MelErrorOptions,
     Stop, StopCounts, StopError, mel_cepstral_distortion, mel_error,
 };
-pub use classification::{AccuracyOptions, Class, ClassRecord, Share, Ties};
+pub use classification::{AccuracyOptions, Class, ClassRecord, F1Options, Share, Ties};
 pub use contract::{
     Arithmetic, Case, Drawn, Entry, Metric, Parts, Path, Reading, Resampling, ResamplingError, Rows,
     ScoreError, SignatureError, Source, Unit, Work,

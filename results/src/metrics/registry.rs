@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::audio::{self, CepstralOptions, MelErrorOptions};
-use super::classification::{self, AccuracyOptions};
+use super::classification::{self, AccuracyOptions, F1Options};
 use super::contract::{Entry, Metric, Parts, Path, ScoreError, SignatureError, unknown};
 use super::edit::{self, ErrorRateOptions};
 use super::likelihood::{self, LikelihoodOptions, ObjectiveOptions};
@@ -61,6 +61,8 @@ conventions! {
     MelError(MelErrorOptions),
     /// Share of a classifier's answers that are right, or wrong.
     Accuracy(AccuracyOptions),
+    /// Mean over a classifier's classes of F1.
+    F1(F1Options),
     /// Loss, perplexity or bits per character of a likelihood.
     Likelihood(LikelihoodOptions),
     /// Mean of a recipe's objective on an evaluation set.
@@ -115,6 +117,7 @@ metrics! {
     classification::TOP1,
     classification::TOP5,
     classification::ERROR => classification::read_error,
+    classification::F1 => classification::read_f1,
     training::TRAIN_ACCURACY => training::read_accuracy,
     text::CHRF2,
     audio::MOS,

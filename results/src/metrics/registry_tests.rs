@@ -3,7 +3,7 @@ use super::super::scoring::Signature;
 use super::*;
 
 /// Options of every kind, as signatures that state them.
-const SIGNATURES: [&str; 17] = [
+const SIGNATURES: [&str; 18] = [
     "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp",
     "nrefs:1|case:mixed|eff:no|tok:none|smooth:none|impl:fairseq",
     "nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no",
@@ -15,6 +15,7 @@ const SIGNATURES: [&str; 17] = [
     "metric:mel-error|mel:80|mean:frame",
     "metric:accuracy|nrefs:1|top:5|classes:10|ties:first",
     "metric:error|nrefs:1|top:1|classes:10|ties:first",
+    "metric:f1|nrefs:1|average:macro|classes:10|ties:first",
     "metric:loss|of:nll|unit:example",
     "metric:perplexity|unit:token|unk:none|end:yes|state:reset",
     "metric:bits-per-character|unit:byte|unk:none|end:yes|state:carried",

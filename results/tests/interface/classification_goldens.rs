@@ -1,4 +1,4 @@
-//! Accuracy, error and likelihoods compared with scikit-learn and NumPy, and with numbers computed
+//! Accuracy, error, F1 and likelihoods compared with scikit-learn and NumPy, and with numbers computed
 //! by hand.
 //!
 //! `tests/reference/classification.py` writes the fixture. Shares are quotients of whole numbers
@@ -29,6 +29,17 @@ struct Case {
     accuracy: f64,
     error: f64,
     top: Vec<Top>,
+    f1: f64,
+    by_class: Vec<OfClass>,
+}
+
+#[derive(Deserialize)]
+struct OfClass {
+    class: usize,
+    precision: f64,
+    recall: f64,
+    f1: f64,
+    records: u64,
 }
 
 #[derive(Deserialize)]
@@ -87,6 +98,67 @@ fn shares_are_scikit_learns_and_numpys() {
 }
 
 #[test]
+fn f1_and_its_classes_are_scikit_learns() {
+    let goldens = goldens();
+    let mut compared = 0;
+    for case in &goldens.cases {
+        let (name, classes) = (&case.name, case.classes);
+        let labels: Vec<String> = case.labels.iter().map(usize::to_string).collect();
+        let answers: Vec<String> = case.ranking.iter().map(|ranking| ranking[0].to_string()).collect();
+        let signature = format!("metric:f1|nrefs:1|average:macro|classes:{classes}|ties:first");
+        for records in [lines("scores", &case.scores), lines("classes", &case.ranking), answers] {
+            let found = measure(&signature, &records, &labels).unwrap();
+            assert!((found.value - 100.0 * case.f1).abs() < 1e-12, "{name}: {}", found.value);
+            let by_class = found.detail["by_class"].as_array().unwrap();
+            assert_eq!(by_class.len(), case.by_class.len(), "{name}");
+            for (found, due) in by_class.iter().zip(&case.by_class) {
+                assert_eq!((&found["class"], &found["records"]), (&due.class.into(), &due.records.into()));
+                for (key, due) in [("precision", due.precision), ("recall", due.recall), ("f1", due.f1)] {
+                    let found = found[key].as_f64().unwrap();
+                    assert!((found - 100.0 * due).abs() < 1e-12, "{name}, {key}: {found} is not {due}");
+                }
+                compared += 1;
+            }
+        }
+    }
+    let rare = goldens.cases.iter().find(|case| case.name == "rare").unwrap();
+    assert!(compared > 80 && rare.by_class.len() < rare.classes, "a class is in no record and no answer");
+}
+
+#[test]
+fn f1_counts_names_and_missing_answers_as_computed_by_hand() {
+    let signature = "metric:f1|nrefs:1|average:macro|classes:3|ties:first";
+    let references = text(&["ham", "ham", "ham", "spam"]);
+    let records = text(&["ham", r#"{"classes": ["spam", "ham"]}"#, "", "spam"]);
+    // Of ham one of three is found, and its one answer is right: 2 x 1 / (3 + 1). Of spam one of one is
+    // found, and one of two answers is right: 2 x 1 / (1 + 2). No third class is there.
+    let found = measure(signature, &records, &references).unwrap();
+    assert!((found.value - 100.0 * (0.5 + 2.0 / 3.0) / 2.0).abs() < 1e-12, "{}", found.value);
+    assert_eq!(found.detail["line"], "by class: ham 50.00, spam 66.67");
+    let many = measure(signature, &text(&["a", "b"]), &text(&["c", "d"])).unwrap_err().to_string();
+    assert!(many.contains("classes = 3 is out of range") && many.contains("have more classes"), "{many}");
+    // Equal scores: the first class, or the last one.
+    let tie = text(&[r#"{"scores": [1, 1, 0]}"#]);
+    let of = |ties: &str| measure(&signature.replace("ties:first", ties), &tie, &text(&["1"])).unwrap().value;
+    assert_eq!((of("ties:first"), of("ties:last")), (0.0, 100.0));
+}
+
+#[test]
+fn an_interval_of_f1_is_drawn_over_records() {
+    // Of 400 records a tenth is wrong, as many of each class: F1 is about the accuracy, 90.
+    let labels: Vec<String> = (0..400).map(|at| (at % 2).to_string()).collect();
+    let records: Vec<String> = (0..400).map(|at| ((at + usize::from(at % 20 < 2)) % 2).to_string()).collect();
+    let options = ScoreOptions {
+        scorer: Scorer::from_signature("metric:f1|nrefs:1|average:macro|classes:2|ties:first").unwrap(),
+        resampling: Some(Resampling::default()),
+    };
+    let value = score(&records, &[labels], &options).unwrap();
+    assert!((value.value - 90.0).abs() < 1e-9, "{}", value.value);
+    let interval = value.interval.unwrap();
+    assert!((interval.half_width - 1.96 * 1.5).abs() < 0.3, "{interval:?}");
+}
+
+#[test]
 fn mean_log_likelihoods_are_scikit_learns() {
     for case in goldens().cases {
         let records = lines("nats", &case.nats);
@@ -132,10 +204,16 @@ fn names_and_plain_lines_are_classes_too() {
 fn a_record_that_cannot_be_read_is_named_and_nothing_is_scored() {
     let one = "metric:accuracy|nrefs:1|top:1|classes:3|ties:first";
     let two = "metric:accuracy|nrefs:1|top:2|classes:3|ties:first";
+    let f1 = "metric:f1|nrefs:1|average:macro|classes:3|ties:first";
     let perplexity = "metric:perplexity|unit:token|unk:none|end:yes|state:reset";
     let left_out = "metric:perplexity|unit:word|unk:left-out|end:no|state:carried";
     for (signature, record, reference, problem) in [
         (one, r#"{"scores": [1, 2]}"#, "0", "2 scores, and the signature says classes:3"),
+        (f1, r#"{"scores": [1, 2]}"#, "0", "2 scores, and the signature says classes:3"),
+        (f1, r#"{"scores": [1, 2, 3]}"#, "cat", "the reference is `cat`"),
+        (f1, r#"{"classes": []}"#, "0", "a ranking of 0"),
+        (f1, "7", "2", "class 7 of 3"),
+        (f1, "1", " ", "its reference names no class"),
         (one, r#"{"scores": [1, 2, null]}"#, "0", "invalid type: null"),
         (one, r#"{"scores": [1, 2, 3]}"#, "cat", "the reference is `cat`"),
         (one, r#"{"scores": [1, 2, 3]}"#, "3", "class 3 of 3"),

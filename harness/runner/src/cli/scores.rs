@@ -19,7 +19,7 @@ pub struct ScoreArgs {
     #[arg(long, value_enum, default_value_t)]
     pub metric: TextMetric,
     /// Full scoring convention, as published with scores; replaces the options below
-    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds", "whitespace"])]
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["tokenizer", "case", "smoothing", "smoothing_value", "split_compounds", "whitespace", "classes"])]
     pub signature: Option<String>,
     /// BLEU: 13a, intl, char, zh or none
     #[arg(long)]
@@ -40,6 +40,9 @@ pub struct ScoreArgs {
     /// wer, cer: white space as in jiwer, or `collapse` any run of it to one space [default: jiwer]
     #[arg(long, value_name = "NAME")]
     pub whitespace: Option<String>,
+    /// accuracy, f1: number of classes
+    #[arg(long, value_name = "N", required_if_eq_any = [("metric", "accuracy"), ("metric", "f1")])]
+    pub classes: Option<usize>,
     /// wer, cer: also show the utterances with the most errors, aligned
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub worst: usize,
@@ -63,7 +66,7 @@ pub struct ScoreArgs {
     pub eval: Option<String>,
 }
 
-/// Metrics that are computed from text.
+/// Metrics that are computed from text or from records of classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TextMetric {
     /// sacreBLEU's BLEU
@@ -83,6 +86,10 @@ pub enum TextMetric {
     Cer,
     /// Lines that equal a reference
     ExactMatch,
+    /// Right answers of a classifier
+    Accuracy,
+    /// Mean over a classifier's classes of F1
+    F1,
 }
 
 /// Treatment of case.

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{
-    BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorReport, ErrorUnit,
-    ExactMatchOptions, LengthClass, Resampling, ScoreError, ScoreOptions, Scorer, Smoothing, TerOptions,
-    TokenisedBleu, TokenisedBleuOptions, Tokenizer, Utterance, Whitespace, score,
+    AccuracyOptions, BleuOptions, Case, ChrfOptions, Compounds, Convention, ErrorRateOptions, ErrorReport,
+    ErrorUnit, ExactMatchOptions, F1Options, LengthClass, Resampling, ScoreError, ScoreOptions, Scorer,
+    Share, Smoothing, TerOptions, Ties, TokenisedBleu, TokenisedBleuOptions, Tokenizer, Utterance,
+    Whitespace, score,
 };
 
 use crate::cli::{CaseChoice, ScoreArgs, TextMetric};
@@ -138,6 +139,7 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
     let is_bleu = args.metric == TextMetric::Bleu;
     let is_tokenised = matches!(args.metric, TextMetric::MultiBleu | TextMetric::FairseqBleu);
     let is_error_rate = matches!(args.metric, TextMetric::Wer | TextMetric::Cer);
+    let is_of_classes = matches!(args.metric, TextMetric::Accuracy | TextMetric::F1);
     let compounds = if args.split_compounds { Compounds::Split } else { Compounds::Whole };
     let tokenised =
         |whose| Convention::TokenisedBleu(TokenisedBleuOptions { whose, case: case(Case::Mixed), compounds });
@@ -148,6 +150,8 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
         ("--split-compounds", args.split_compounds, is_tokenised),
         ("--whitespace", args.whitespace.is_some(), is_error_rate),
         ("--word-order", args.word_order != 0, args.metric == TextMetric::Chrf),
+        ("--classes", args.classes.is_some(), is_of_classes),
+        ("--case", args.case.is_some(), !is_of_classes),
     ] {
         if given && !has {
             let name =
@@ -184,5 +188,12 @@ fn convention(args: &ScoreArgs) -> Result<Convention> {
             whitespace: args.whitespace.as_deref().map_or(Ok(Whitespace::default()), Whitespace::parse)?,
         }),
         TextMetric::ExactMatch => Convention::ExactMatch(ExactMatchOptions { case: case(Case::Mixed) }),
+        TextMetric::Accuracy => Convention::Accuracy(AccuracyOptions {
+            share: Share::Right,
+            top: 1,
+            classes: args.classes.unwrap_or(0),
+            ties: Ties::First,
+        }),
+        TextMetric::F1 => Convention::F1(F1Options { classes: args.classes.unwrap_or(0), ties: Ties::First }),
     })
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::options::{AccuracyOptions, Ties};
+use super::options::{AccuracyOptions, F1Options, Ties};
 use crate::metrics::contract::{ScoreError, is_object, parse, wrong};
 
 /// Form of a valid record.
@@ -14,7 +14,7 @@ const FORM: &str = "a record is `{\"scores\": [0.1, 2.5]}`, `{\"classes\": [3, 8
 const LABEL: &str = "a reference is the right class: its number, its name or `{\"label\": 3}`";
 
 /// A class, by its number or its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Written", untagged)]
 pub enum Class {
     /// Number of the class, from 0.
@@ -108,14 +108,7 @@ pub(super) fn is_right(
     reference: &str,
     line: usize,
 ) -> Result<bool, ScoreError> {
-    let label = match is_object(reference) {
-        true => parse::<Label>(reference, line, LABEL)?.label,
-        false => Class::plain(reference),
-    };
-    label.check(options.classes, line, LABEL)?;
-    if label == Class::plain("") {
-        return Err(wrong(line, "its reference names no class".to_owned(), LABEL));
-    }
+    let label = right_class(reference, options.classes, line)?;
     if !is_object(record) {
         if options.top > 1 {
             let problem = format!("there is one class, and top:{} needs a ranking", options.top);
@@ -125,17 +118,96 @@ pub(super) fn is_right(
         chosen.check(options.classes, line, FORM)?;
         return Ok(!record.trim().is_empty() && chosen == label);
     }
+    match ranked(record, &label, line)? {
+        Ranked::Scores(scores) => among_scores(options, &scores, &label, line),
+        Ranked::Classes(ranking) => among_ranking(options, &ranking, &label, line),
+    }
+}
+
+/// The right class of a record, and the class of its answer; `None` for an empty line. `line` counts
+/// from 1.
+///
+/// # Errors
+/// A record or a reference is invalid or contradicts the options.
+pub(super) fn answered(
+    options: &F1Options,
+    record: &str,
+    reference: &str,
+    line: usize,
+) -> Result<(Class, Option<Class>), ScoreError> {
+    let F1Options { classes, ties } = *options;
+    let label = right_class(reference, classes, line)?;
+    if !is_object(record) {
+        let chosen = Class::plain(record);
+        chosen.check(classes, line, FORM)?;
+        return Ok((label, Some(chosen).filter(|_| !record.trim().is_empty())));
+    }
+    let answer = match ranked(record, &label, line)? {
+        Ranked::Scores(scores) => {
+            check_scores(&scores, classes, &label, line)?;
+            let best = |best: usize, at: usize| {
+                let tie = ties == Ties::Last && scores[at] == scores[best];
+                if scores[at] > scores[best] || tie { at } else { best }
+            };
+            Class::Number((0..classes).reduce(best).unwrap_or(0) as u64)
+        }
+        Ranked::Classes(ranking) => {
+            let share = super::Share::Right;
+            among_ranking(&AccuracyOptions { share, top: 1, classes, ties }, &ranking, &label, line)?;
+            // A ranking of at least one class was checked.
+            ranking.into_iter().next().unwrap_or_else(|| label.clone())
+        }
+    };
+    Ok((label, Some(answer)))
+}
+
+/// The class that a reference names.
+fn right_class(reference: &str, classes: usize, line: usize) -> Result<Class, ScoreError> {
+    let label = match is_object(reference) {
+        true => parse::<Label>(reference, line, LABEL)?.label,
+        false => Class::plain(reference),
+    };
+    label.check(classes, line, LABEL)?;
+    match label == Class::plain("") {
+        true => Err(wrong(line, "its reference names no class".to_owned(), LABEL)),
+        false => Ok(label),
+    }
+}
+
+/// What a record says of its classes.
+enum Ranked {
+    /// A score for each class.
+    Scores(Vec<f64>),
+    /// The first classes.
+    Classes(Vec<Class>),
+}
+
+/// Reads a record whose correct class is `label`.
+fn ranked(record: &str, label: &Class, line: usize) -> Result<Ranked, ScoreError> {
     let ClassRecord { scores, classes, label: own } = parse(record, line, FORM)?;
-    if let Some(own) = own.filter(|own| *own != label) {
+    if let Some(own) = own.filter(|own| own != label) {
         let hint = "both must be of the same test set, in the same order";
         return Err(wrong(line, format!("the record has label {own}, the reference {label}"), hint));
     }
     match (scores, classes) {
-        (Some(scores), None) => among_scores(options, &scores, &label, line),
-        (None, Some(ranking)) => among_ranking(options, &ranking, &label, line),
+        (Some(scores), None) => Ok(Ranked::Scores(scores)),
+        (None, Some(ranking)) => Ok(Ranked::Classes(ranking)),
         (Some(_), Some(_)) => Err(wrong(line, "both `scores` and `classes`".to_owned(), FORM)),
         (None, None) => Err(wrong(line, "neither `scores` nor `classes`".to_owned(), FORM)),
     }
+}
+
+/// Checks that there is a score for each class. Returns the number of the correct class.
+fn check_scores(scores: &[f64], classes: usize, label: &Class, line: usize) -> Result<usize, ScoreError> {
+    let Class::Number(number) = label else {
+        let problem = format!("scores are of classes by number, and the reference is `{label}`");
+        return Err(wrong(line, problem, LABEL));
+    };
+    if scores.len() != classes {
+        let problem = format!("{} scores, and the signature says classes:{classes}", scores.len());
+        return Err(wrong(line, problem, FORM));
+    }
+    Ok(*number as usize)
 }
 
 fn among_scores(
@@ -144,15 +216,7 @@ fn among_scores(
     label: &Class,
     line: usize,
 ) -> Result<bool, ScoreError> {
-    let Class::Number(number) = label else {
-        let problem = format!("scores are of classes by number, and the reference is `{label}`");
-        return Err(wrong(line, problem, LABEL));
-    };
-    if scores.len() != options.classes {
-        let problem = format!("{} scores, and the signature says classes:{}", scores.len(), options.classes);
-        return Err(wrong(line, problem, FORM));
-    }
-    let right = *number as usize;
+    let right = check_scores(scores, options.classes, label, line)?;
     let own = scores[right];
     let before = |(class, score): (usize, &f64)| {
         let tie = match options.ties {

@@ -1,4 +1,5 @@
-//! Classification: the share of records whose correct class is, or is not, among the first k.
+//! Classification: the share of records whose correct class is, or is not, among the first k; and
+//! F1.
 //!
 //! A record has one of these forms:
 //!
@@ -15,8 +16,10 @@
 
 mod accuracy;
 mod answer;
+mod f1;
 mod options;
 
 pub use accuracy::{ACCURACY, ERROR, TOP1, TOP5, read_accuracy, read_error};
 pub use answer::{Class, ClassRecord};
-pub use options::{AccuracyOptions, Share, Ties};
+pub use f1::{F1, read_f1};
+pub use options::{AccuracyOptions, F1Options, Share, Ties};

@@ -1,4 +1,4 @@
-//! Options of accuracy and error.
+//! Options of accuracy, error and F1.
 
 /// The share that is the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,15 @@ pub struct AccuracyOptions {
     /// Number of top-ranked classes among which the correct one must be.
     pub top: usize,
     /// Number of classes, more than `top`.
+    pub classes: usize,
+    /// Treatment of equal scores.
+    pub ties: Ties,
+}
+
+/// Options of F1. It is the mean over the classes that a record or an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct F1Options {
+    /// Number of classes, 2 at least.
     pub classes: usize,
     /// Treatment of equal scores.
     pub ties: Ties,

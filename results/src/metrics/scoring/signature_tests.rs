@@ -1,9 +1,9 @@
 use super::*;
 use crate::metrics::{
     AccuracyOptions, BleuOptions, Case, CepstralOptions, ChrfOptions, Compounds, ErrorRateOptions, ErrorUnit,
-    ExactMatchOptions, LikelihoodOptions, MelErrorOptions, ObjectiveOptions, OfTerm, Over, Quantity,
-    SequenceOptions, Share, Smoothing, TerOptions, TermMean, Ties, TokenisedBleu, TokenisedBleuOptions,
-    Tokenizer, TrainingOptions, Unit, Unknowns, Whitespace,
+    ExactMatchOptions, F1Options, LikelihoodOptions, MelErrorOptions, ObjectiveOptions, OfTerm, Over,
+    Quantity, SequenceOptions, Share, Smoothing, TerOptions, TermMean, Ties, TokenisedBleu,
+    TokenisedBleuOptions, Tokenizer, TrainingOptions, Unit, Unknowns, Whitespace,
 };
 use proptest::prelude::*;
 
@@ -43,6 +43,7 @@ fn forms_of_sacrebleu_are_read() {
         "metric:perplexity|eval:test|unit:word|unk:scored|end:yes|state:carried|divisor:all",
         "metric:accuracy|nrefs:1|eval:test|top:5|classes:1000|ties:first",
         "metric:error|nrefs:1|top:1|classes:2|ties:last",
+        "metric:f1|nrefs:1|eval:test|average:macro|classes:2|ties:first",
         "metric:train-loss|of:objective|unit:example|over:epoch|mean:update",
         "metric:train-perplexity|unit:token|over:100|mean:unit",
         "metric:train-accuracy|top:1|unit:example|over:epoch|mean:unit",
@@ -98,6 +99,8 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("metric:accuracy|top:1|classes:10|ties:first", "`nrefs:` is missing"),
         ("metric:accuracy|nrefs:1|top:10|classes:10|ties:first", "out of range"),
         ("metric:accuracy|nrefs:1|top:1|classes:10|ties:random", "`ties:random`"),
+        ("metric:f1|nrefs:1|average:micro|classes:10|ties:first", "`average:micro`"),
+        ("metric:f1|nrefs:1|average:macro|classes:1|ties:first", "out of range"),
         ("metric:top5|nrefs:1|top:5|classes:10|ties:first", "unknown metric `top5`"),
         ("metric:train-loss|of:objective|unit:token|over:0|mean:unit", "`over:0`"),
         ("metric:wer|nrefs:1|case:lc|align:jiwer", "`space:` is missing"),
@@ -200,6 +203,9 @@ fn any_convention() -> impl Strategy<Value = Convention> {
             let share = if right { Share::Right } else { Share::Wrong };
             let ties = if first { Ties::First } else { Ties::Last };
             Convention::Accuracy(AccuracyOptions { share, top, classes, ties })
+        }),
+        (2usize..2000, any::<bool>()).prop_map(|(classes, first)| {
+            Convention::F1(F1Options { classes, ties: if first { Ties::First } else { Ties::Last } })
         }),
         (quantity, text_unit, sequence).prop_map(|(quantity, unit, sequence)| {
             Convention::Likelihood(LikelihoodOptions { quantity, unit, sequence: Some(sequence) })

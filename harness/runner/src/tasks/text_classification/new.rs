@@ -59,7 +59,8 @@ fn own_data(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<Labelle
     // Something must be scored, and something must select the epoch if the base does so.
     let cut = !files.contains_key("valid") && (selects || !files.contains_key("test"));
     let held_out = cut.then(|| HeldOutSpec { split: "valid".to_owned(), texts: 0, seed: 1 });
-    let sets = ["valid", "test"].into_iter().filter(|name| files.contains_key(*name) || (cut && *name == "valid"));
+    let sets =
+        ["valid", "test"].into_iter().filter(|name| files.contains_key(*name) || (cut && *name == "valid"));
     let set = |name: &str| (name.to_owned(), LabelledSetSpec { split: name.to_owned(), lines: 0 });
     let eval = sets.map(set).collect();
     Ok(LabelledDataSpec {
