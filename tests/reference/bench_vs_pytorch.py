@@ -24,6 +24,7 @@ import fast_acoustic
 import fast_classifier
 import fast_language
 import fast_synthesis
+import fast_text
 import fast_transformer
 from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
@@ -52,6 +53,12 @@ SHAPES = {
     "ptb-lstm-small": "20x20",
     "ptb-lstm-pytorch": "20x35",
     "ptb-lstm-pytorch-tied": "20x35",
+    # Texts and positions, of the recipes' own batches. The longest question decides those of `trec-cnn-kim`; here it has 37 words.
+    "imdb-fasttext-keras": "32x400",
+    "imdb-cnn-keras": "32x400",
+    "imdb-bilstm-keras": "32x100",
+    "imdb-cnn-lstm-keras": "30x100",
+    "trec-cnn-kim": "50x45",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
@@ -96,6 +103,10 @@ def sees(resolved):
     return resolved["recipe"]["task"] == "image-classification"
 
 
+def sorts_texts(resolved):
+    return resolved["recipe"]["task"] == "text-classification"
+
+
 def continues(resolved):
     return resolved["recipe"]["task"] == "language-modelling"
 
@@ -103,6 +114,8 @@ def continues(resolved):
 def unit_of(resolved):
     if continues(resolved):
         return "words/s"
+    if sorts_texts(resolved):
+        return "texts/s"
     return "pictures/s" if sees(resolved) else "frames/s" if is_speech(resolved) else "tokens/s"
 
 
@@ -111,6 +124,8 @@ def training_of(resolved, *shape):
         return fast_classifier.Training(resolved, *shape)
     if continues(resolved):
         return fast_language.Training(resolved, *shape)
+    if sorts_texts(resolved):
+        return fast_text.Training(resolved, *shape)
     of = fast_synthesis if speaks(resolved) else fast_acoustic if is_speech(resolved) else fast_transformer
     return of.Training(resolved, *shape)
 
@@ -138,7 +153,7 @@ def compare(options, recipe, mode, shape):
         options.rounds,
         lambda: run_zoo(options, recipe, mode, shape)[0],
         lambda: run_pytorch(training, options.steps),
-        sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1}[unit_of(resolved)],
+        sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1, "texts/s": 1}[unit_of(resolved)],
     )
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
