@@ -30,11 +30,13 @@ impl Average {
         let (keep, rest) = (self.keep as f32, (1.0 - self.keep) as f32);
         let mut means = self.means.iter_mut();
         parameters::update(model, |_, weight| {
-            if let Some(mean) = means.next() {
-                let old = std::mem::replace(mean, Flat::Host(Vec::new()));
-                *mean = old.scaled(keep).plus_scaled(&Flat::from_tensor(weight.clone()), rest);
-            }
-            weight
+            let Some(mean) = means.next() else { return weight };
+            let device = weight.device();
+            // Not copied: the module holds the only reference.
+            let weight = Flat::from_tensor(weight);
+            let old = std::mem::replace(mean, Flat::Host(Vec::new()));
+            *mean = old.moved(keep, &weight, rest);
+            weight.into_tensor(&device)
         })
     }
 

@@ -7,7 +7,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
-use zoo_models::ops::magnitudes;
+use zoo_models::ops::{magnitudes, wide};
 use zoo_models::parameters::host_values;
 
 /// Number of elements that one thread processes at a time. It is fixed, so that sums do not depend
@@ -108,7 +108,12 @@ impl Flat {
     pub fn scaled(self, factor: f32) -> Self {
         match self {
             Self::Host(mut values) => {
-                values.par_chunks_mut(CHUNK).for_each(|chunk| chunk.iter_mut().for_each(|x| *x *= factor));
+                values.par_chunks_mut(CHUNK).for_each(|chunk| {
+                    wide(
+                        #[inline(always)]
+                        || chunk.iter_mut().for_each(|x| *x *= factor),
+                    );
+                });
                 Self::Host(values)
             }
             Self::Device(tensor) => Self::Device(tensor.mul_scalar(factor)),
@@ -125,7 +130,12 @@ impl Flat {
         match (self, other) {
             (Self::Host(mut values), Self::Host(other)) => {
                 let pairs = values.par_chunks_mut(CHUNK).zip(other.par_chunks(CHUNK));
-                pairs.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(x, y)| *x += y * factor));
+                pairs.for_each(|(to, from)| {
+                    wide(
+                        #[inline(always)]
+                        || to.iter_mut().zip(from).for_each(|(x, y)| *x += y * factor),
+                    );
+                });
                 Self::Host(values)
             }
             (Self::Device(tensor), Self::Device(other)) => {
@@ -138,6 +148,23 @@ impl Flat {
                 let other = Self::Device(other.clone().into_tensor(&device));
                 Self::Device(this.into_tensor(&device)).plus_scaled(&other, factor)
             }
+        }
+    }
+
+    /// Moves to a buffer of the same length: keep x self + rest x other, in one pass on the host.
+    pub fn moved(self, keep: f32, other: &Self, rest: f32) -> Self {
+        match (self, other) {
+            (Self::Host(mut values), Self::Host(other)) => {
+                let pairs = values.par_chunks_mut(CHUNK).zip(other.par_chunks(CHUNK));
+                pairs.for_each(|(to, from)| {
+                    wide(
+                        #[inline(always)]
+                        || to.iter_mut().zip(from).for_each(|(x, y)| *x = *x * keep + y * rest),
+                    );
+                });
+                Self::Host(values)
+            }
+            (this, other) => this.scaled(keep).plus_scaled(other, rest),
         }
     }
 }
@@ -206,29 +233,44 @@ pub fn measure(buffers: &[&Flat], scalars: Vec<Tensor<1>>) -> (Vec<Magnitude>, V
     (magnitudes, read.collect())
 }
 
-/// Chunks are summed in FP64 in parallel, and their sums are added in order. The result is bitwise
-/// equal for any number of threads.
+/// Number of partial sums of a chunk: fixed, so that a sum does not depend on the width of the
+/// instruction set.
+const LANES: usize = 16;
+
+/// Chunks of [`CHUNK`] values are summed in FP64 in parallel, and their sums are added in order.
+/// Value i of a chunk goes to partial sum i mod [`LANES`]; the partial sums are added in order. The
+/// result is bitwise equal for any number of threads and any processor.
 pub(crate) fn magnitude(values: &[f32]) -> Magnitude {
-    const LANES: usize = 8;
-    let chunk = |values: &[f32]| {
-        let (mut sums, mut largest) = ([0f64; LANES], [0f32; LANES]);
-        let mut add = |group: &[f32]| {
-            for (lane, x) in group.iter().enumerate() {
-                sums[lane] += f64::from(*x) * f64::from(*x);
-                largest[lane] = largest[lane].max(x.abs());
-            }
-        };
-        let groups = values.chunks_exact(LANES);
-        let rest = groups.remainder();
-        groups.for_each(&mut add);
-        add(rest);
-        Magnitude {
-            square_sum: sums.iter().sum(),
-            largest: f64::from(largest.iter().fold(0f32, |a, b| a.max(*b))),
-        }
+    let part = |chunk: &[f32]| {
+        wide(
+            #[inline(always)]
+            || magnitude_of_chunk(chunk),
+        )
     };
-    let parts: Vec<Magnitude> = values.par_chunks(CHUNK).map(chunk).collect();
+    let parts: Vec<Magnitude> = values.par_chunks(CHUNK).map(part).collect();
     parts.into_iter().fold(Magnitude::NOTHING, Magnitude::joined)
+}
+
+#[inline(always)]
+fn magnitude_of_chunk(values: &[f32]) -> Magnitude {
+    let (mut sums, mut largest) = ([0f64; LANES], [0f32; LANES]);
+    let (groups, rest) = values.as_chunks::<LANES>();
+    for group in groups {
+        sums.iter_mut().zip(&mut largest).zip(group).for_each(include);
+    }
+    sums.iter_mut().zip(&mut largest).zip(rest).for_each(include);
+    Magnitude {
+        square_sum: sums.iter().sum(),
+        largest: f64::from(largest.iter().fold(0f32, |a, b| a.max(*b))),
+    }
+}
+
+/// Adds a value to the partial sum and the largest magnitude of its lane.
+#[inline(always)]
+fn include(((sum, largest), x): ((&mut f64, &mut f32), &f32)) {
+    *sum += f64::from(*x) * f64::from(*x);
+    // A NaN is not larger; the sum shows it.
+    *largest = if x.abs() > *largest { x.abs() } else { *largest };
 }
 
 #[cfg(test)]
@@ -263,6 +305,48 @@ mod tests {
         let (found, _) = measure(&[&host, &device], vec![]);
         assert_eq!(found[0].largest, found[1].largest);
         assert!((found[0].square_sum / found[1].square_sum - 1.0).abs() < 1e-5);
+    }
+
+    /// The plain loop in FP64: value i of a chunk in partial sum i mod 16.
+    #[test]
+    fn a_norm_is_summed_in_the_documented_order_by_every_number_of_threads() {
+        for n in [0, 1, 7, 8, 9, 15, 16, 17, 1000, CHUNK, 3 * CHUNK + 5] {
+            let draw = |i: usize| ((i * 7919) % 10_007) as f32 / 10_007.0 - 0.4;
+            let values: Vec<f32> = (0..n).map(|i| draw(i) * [1.0, 1e-3, 1e4][i % 3]).collect();
+            let (mut due, mut largest) = (0f64, 0f32);
+            for chunk in values.chunks(CHUNK) {
+                let mut sums = [0f64; 16];
+                for (i, x) in chunk.iter().enumerate() {
+                    sums[i % 16] += f64::from(*x) * f64::from(*x);
+                    largest = largest.max(x.abs());
+                }
+                due += sums.iter().sum::<f64>();
+            }
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let found = pool.install(|| magnitude(&values));
+                assert_eq!(found.square_sum.to_bits(), due.to_bits(), "{n} values, {threads} threads");
+                assert_eq!(found.largest, f64::from(largest), "{n} values");
+            }
+            // Another order has other bits, so the comparison sees the order.
+            let in_turn: f64 = values.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+            assert!(n < 1000 || in_turn.to_bits() != due.to_bits(), "{n} values");
+        }
+    }
+
+    #[test]
+    fn a_moved_mean_has_the_bits_of_a_plain_loop() {
+        for n in [0, 1, 15, 16, 17, 1000, CHUNK + 3] {
+            let [mean, to] = [7919, 104_729].map(|prime| -> Vec<f32> {
+                (0..n).map(|i| ((i * prime) % 10_007) as f32 / 10_007.0 - 0.5).collect()
+            });
+            let found = Flat::Host(mean.clone()).moved(0.999, &Flat::Host(to.clone()), 1e-3).to_vec();
+            let pairs = || mean.iter().zip(&to);
+            let plain: Vec<f32> = pairs().map(|(m, x)| *m * 0.999 + *x * 1e-3).collect();
+            assert_eq!(found, plain, "{n} values");
+            let fused: Vec<f32> = pairs().map(|(m, x)| m.mul_add(0.999, *x * 1e-3)).collect();
+            assert!(n < 1000 || found != fused, "a fused product would be seen");
+        }
     }
 
     #[test]

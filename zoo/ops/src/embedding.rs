@@ -9,8 +9,13 @@ use burn::tensor::{DType, Int, Tensor, TensorData};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use rayon::prelude::*;
 
+use super::simd::vectorized;
 use super::{has_device_kernels, host};
+
+/// Minimum number of values that a task writes.
+const BLOCK: usize = 1 << 15;
 
 /// The operation on backends with custom kernels. The id `None` gives a row of zeros without a
 /// gradient.
@@ -33,13 +38,17 @@ impl EmbeddingOp for Flex {
     fn rows(table: FloatTensor<Self>, ids: Arc<[Option<u32>]>) -> FloatTensor<Self> {
         let width = table.shape()[1];
         let table = host::values(&table);
-        let mut out = Vec::with_capacity(ids.len() * width);
-        for id in ids.iter() {
-            match id {
-                Some(id) => out.extend_from_slice(&table[*id as usize * width..][..width]),
-                None => out.resize(out.len() + width, 0.0),
+        let mut out = host::room(ids.len() * width);
+        let tokens = BLOCK.div_ceil(width.max(1));
+        let tasks = out.par_chunks_mut((tokens * width).max(1)).zip(ids.par_chunks(tokens));
+        tasks.for_each(|(out, ids)| {
+            for (row, id) in out.chunks_exact_mut(width).zip(ids) {
+                match id {
+                    Some(id) => row.copy_from_slice(&table[*id as usize * width..][..width]),
+                    None => row.fill(0.0),
+                }
             }
-        }
+        });
         host::tensor(out, [ids.len(), width], DType::F32)
     }
 
@@ -50,14 +59,34 @@ impl EmbeddingOp for Flex {
     ) -> FloatTensor<Self> {
         let width = gradient.shape()[1];
         let gradient = host::values(&gradient);
-        let mut out = vec![0f32; vocabulary * width];
+        let mut out = host::room(vocabulary * width);
+        // A task sums whole rows, in the order of the tokens: the result does not depend on the
+        // number of tasks.
+        let tasks = 2 * rayon::current_num_threads();
+        let rows = vocabulary.div_ceil(tasks).max(BLOCK.div_ceil(width.max(1)));
+        out.par_chunks_mut((rows * width).max(1)).enumerate().for_each(|(task, sums)| {
+            sum_rows(sums, task * rows, width, &ids, &gradient);
+        });
+        host::tensor(out, [vocabulary, width], DType::F32)
+    }
+}
+
+vectorized! {
+    /// Rows of the table's gradient from row `first` on. `gradient` has a row of `width` values for
+    /// each id.
+    fn sum_rows(sums: &mut [f32], first: usize, width: usize, ids: &[Option<u32>], gradient: &[f32]) {
+        let _ = FMA;
+        sums.fill(0.0);
+        let rows = sums.len() / width;
         for (id, row) in ids.iter().zip(gradient.chunks_exact(width)) {
-            if let Some(id) = id {
-                let sum = &mut out[*id as usize * width..][..width];
+            let Some(id) = id else { continue };
+            // The difference wraps around for a row before the first one.
+            let at = (*id as usize).wrapping_sub(first);
+            if at < rows {
+                let sum = &mut sums[at * width..][..width];
                 sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
             }
         }
-        host::tensor(out, [vocabulary, width], DType::F32)
     }
 }
 
@@ -159,6 +188,37 @@ mod tests {
         assert!(value[10..15].iter().all(|&x| x == 0.0));
         assert!(gradient[0..5].iter().all(|&x| x == 0.0));
         assert!(gradient[15..20].iter().any(|&x| x != 0.0));
+    }
+
+    /// Tables of one task and of several; the first row is used most often.
+    #[test]
+    fn rows_of_several_tasks_are_those_of_a_plain_loop_bit_for_bit() {
+        let device = Device::flex().autodiff();
+        for (vocabulary, width, tokens) in [(7, 3, 40), (3000, 50, 2500), (1300, 129, 700), (5, 20_000, 9)] {
+            let draw = |i: usize, stream: usize| ((i * 7919 + stream * 31) % 10_007) as f32 / 10_007.0 - 0.3;
+            let id = |i: usize| if i.is_multiple_of(3) { 0 } else { (i * 104_729) % vocabulary };
+            let ids: Vec<Option<u32>> =
+                (0..tokens).map(|i| if i % 11 == 5 { None } else { Some(id(i) as u32) }).collect();
+            let [table, upstream] = [vocabulary, tokens].map(|rows| {
+                let values: Vec<f32> = (0..rows * width).map(|i| draw(i, rows)).collect();
+                values
+            });
+            let (mut due, mut due_gradient) = (vec![0f32; tokens * width], vec![0f32; vocabulary * width]);
+            for (token, id) in ids.iter().enumerate() {
+                let Some(id) = id else { continue };
+                for column in 0..width {
+                    due[token * width + column] = table[*id as usize * width + column];
+                    due_gradient[*id as usize * width + column] += upstream[token * width + column];
+                }
+            }
+            let tensor =
+                |values, rows| Tensor::<2>::from_data(TensorData::new(values, [rows, width]), &device);
+            let table = tensor(table, vocabulary).require_grad();
+            let y = embedding(table.clone(), &ids);
+            let gradients = (y.clone() * tensor(upstream, tokens)).sum().backward();
+            assert!(host_values(y.inner()) == due, "{vocabulary} x {width}");
+            assert!(host_values(table.grad(&gradients).unwrap()) == due_gradient, "{vocabulary} x {width}");
+        }
     }
 
     #[test]

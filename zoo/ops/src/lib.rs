@@ -39,6 +39,7 @@ mod rounding;
 mod sigmoid;
 mod simd;
 mod stored;
+mod wide;
 
 pub use agreement::{Agreement, agreements, difference};
 pub use attention::{Segment, Segments, attention};
@@ -67,6 +68,7 @@ pub use relu::relu_dropout;
 pub use residual::add_dropped;
 pub use sigmoid::sigmoid;
 pub use stored::stored;
+pub use wide::wide;
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;

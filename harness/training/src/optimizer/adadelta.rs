@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use zoo_models::ops::wide;
 
 use super::adam::placed;
 use super::{
@@ -50,13 +51,18 @@ impl Optimizer for Adadelta {
                 let of_gradients = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
                 let of_moments = a.par_chunks_mut(CHUNK).zip(d.par_chunks_mut(CHUNK));
                 of_gradients.zip(of_moments).for_each(|((w, g), (a, d))| {
-                    for ((w, g), (a, d)) in w.iter_mut().zip(g).zip(a.iter_mut().zip(d)) {
-                        let g = g * factor;
-                        *a = *a * rho + g * g * rest;
-                        let u = g * (*d + epsilon).sqrt() / (*a + epsilon).sqrt();
-                        *d = *d * rho + u * u * rest;
-                        *w -= u * rate;
-                    }
+                    wide(
+                        #[inline(always)]
+                        || {
+                            for ((w, g), (a, d)) in w.iter_mut().zip(g).zip(a.iter_mut().zip(d)) {
+                                let g = g * factor;
+                                *a = *a * rho + g * g * rest;
+                                let u = g * (*d + epsilon).sqrt() / (*a + epsilon).sqrt();
+                                *d = *d * rho + u * u * rest;
+                                *w -= u * rate;
+                            }
+                        },
+                    );
                 });
                 (Flat::Host(w), [Flat::Host(a), Flat::Host(d)])
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 use rayon::prelude::*;
+use zoo_models::ops::wide;
 use zoo_recipes::{DecayedParameters, EpsilonPlace};
 
 use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments};
@@ -214,11 +215,30 @@ pub(super) fn placed(values: Vec<f32>, weight: &Flat) -> Flat {
 
 impl Coefficients {
     fn apply(&self, w: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
+        wide(
+            #[inline(always)]
+            || match self.root {
+                // Division by 1 changes nothing and takes a third of the time.
+                1.0 => self.apply_with(w, g, m, v, |root| root),
+                divisor => self.apply_with(w, g, m, v, |root| root / divisor),
+            },
+        );
+    }
+
+    #[inline(always)]
+    fn apply_with(
+        &self,
+        w: &mut [f32],
+        g: &[f32],
+        m: &mut [f32],
+        v: &mut [f32],
+        corrected: impl Fn(f32) -> f32,
+    ) {
         for (((w, g), m), v) in w.iter_mut().zip(g).zip(m).zip(v) {
             let g = g * self.factor + *w * self.decay;
             *m = *m * self.beta1 + g * self.rest1;
             *v = *v * self.beta2 + (g * g) * self.rest2;
-            *w = *w * self.keep - (*m / (v.sqrt() / self.root + self.epsilon)) * self.step;
+            *w = *w * self.keep - (*m / (corrected(v.sqrt()) + self.epsilon)) * self.step;
         }
     }
 

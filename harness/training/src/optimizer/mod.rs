@@ -171,6 +171,9 @@ fn import_moments<const N: usize>(
 }
 
 #[cfg(test)]
+mod plain_loops;
+
+#[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor};
     use zoo_models::parameters::reads;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use burn::tensor::Tensor;
 use rayon::prelude::*;
+use zoo_models::ops::wide;
 use zoo_recipes::NovogradVariant;
 
 use super::adam::placed;
@@ -128,6 +129,7 @@ struct Coefficients {
 }
 
 impl Coefficients {
+    #[inline(always)]
     fn apply(&self, w: &mut [f32], g: &[f32], m: &mut [f32]) {
         for ((w, g), m) in w.iter_mut().zip(g).zip(m) {
             *m = *m * self.beta1 + (g * self.scale + *w * self.decay) * self.share;
@@ -164,7 +166,12 @@ impl Optimizer for Novograd {
         let (weight, momentum) = match (weight, values, momentum) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut m)) => {
                 let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(m.par_chunks_mut(CHUNK));
-                chunks.for_each(|((w, g), m)| c.apply(w, g, m));
+                chunks.for_each(|((w, g), m)| {
+                    wide(
+                        #[inline(always)]
+                        || c.apply(w, g, m),
+                    );
+                });
                 (Flat::Host(w), Flat::Host(m))
             }
             (w, g, m) => {

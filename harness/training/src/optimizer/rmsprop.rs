@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use zoo_models::ops::wide;
 
 use super::adam::placed;
 use super::{
@@ -45,11 +46,16 @@ impl Optimizer for Rmsprop {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut a)) => {
                 let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(a.par_chunks_mut(CHUNK));
                 chunks.for_each(|((w, g), a)| {
-                    for ((w, g), a) in w.iter_mut().zip(g).zip(a) {
-                        let g = g * factor;
-                        *a = *a * rho + g * g * rest;
-                        *w -= g * rate / (a.sqrt() + epsilon);
-                    }
+                    wide(
+                        #[inline(always)]
+                        || {
+                            for ((w, g), a) in w.iter_mut().zip(g).zip(a) {
+                                let g = g * factor;
+                                *a = *a * rho + g * g * rest;
+                                *w -= g * rate / (a.sqrt() + epsilon);
+                            }
+                        },
+                    );
                 });
                 (Flat::Host(w), Flat::Host(a))
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use zoo_models::ops::wide;
 use zoo_recipes::Velocity;
 
 use super::adam::placed;
@@ -38,49 +39,119 @@ impl Sgd {
     }
 }
 
+/// Coefficients of one step.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// Factor of the gradient.
+    factor: f32,
+    /// Share of the weight that is added to the gradient.
+    decay: f32,
+    /// Factor of the gradient and the decay in the velocity.
+    scale: f32,
+    momentum: f32,
+    nesterov: bool,
+    /// Factor of the velocity, or of the gradient without one.
+    rate: f32,
+}
+
+impl Step {
+    /// New weights without a velocity, in one pass on the host.
+    fn plain(self, weight: Flat, gradient: Flat) -> Flat {
+        match (weight, gradient) {
+            (Flat::Host(mut w), Flat::Host(g)) => {
+                w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).for_each(|(w, g)| {
+                    wide(
+                        #[inline(always)]
+                        || match self.decay {
+                            0.0 => self.apply(w, g, |g, _| g),
+                            decay => self.apply(w, g, |g, w| g + w * decay),
+                        },
+                    );
+                });
+                Flat::Host(w)
+            }
+            (w, g) => {
+                let gradient = self.decayed(&w, g);
+                w.plus_scaled(&gradient, -self.rate)
+            }
+        }
+    }
+
+    /// New weights and velocity, in one pass on the host.
+    fn with_velocity(self, weight: Flat, gradient: Flat, velocity: Flat) -> (Flat, Flat) {
+        match (weight, gradient, velocity) {
+            (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut v)) => {
+                let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
+                chunks.for_each(|((w, g), v)| {
+                    wide(
+                        #[inline(always)]
+                        || match self.decay {
+                            0.0 => self.apply_with_velocity(w, g, v, |g, _| g),
+                            decay => self.apply_with_velocity(w, g, v, |g, w| g + w * decay),
+                        },
+                    );
+                });
+                (Flat::Host(w), Flat::Host(v))
+            }
+            (w, g, v) => {
+                let g = self.decayed(&w, g);
+                let g = if self.scale == 1.0 { g } else { g.scaled(self.scale) };
+                let gradient = self.nesterov.then(|| g.clone());
+                let velocity = v.scaled(self.momentum).plus(g);
+                let step = gradient.map(|gradient| gradient.plus_scaled(&velocity, self.momentum));
+                (w.plus_scaled(step.as_ref().unwrap_or(&velocity), -self.rate), velocity)
+            }
+        }
+    }
+
+    /// The gradient with its factor and the decay.
+    fn decayed(self, weight: &Flat, gradient: Flat) -> Flat {
+        let gradient = gradient.scaled(self.factor);
+        if self.decay == 0.0 { gradient } else { gradient.plus_scaled(weight, self.decay) }
+    }
+
+    #[inline(always)]
+    fn apply(self, w: &mut [f32], g: &[f32], decayed: impl Fn(f32, f32) -> f32) {
+        for (w, g) in w.iter_mut().zip(g) {
+            *w += decayed(g * self.factor, *w) * -self.rate;
+        }
+    }
+
+    #[inline(always)]
+    fn apply_with_velocity(self, w: &mut [f32], g: &[f32], v: &mut [f32], decayed: impl Fn(f32, f32) -> f32) {
+        for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
+            let g = decayed(g * self.factor, *w) * self.scale;
+            *v = *v * self.momentum + g;
+            let step = if self.nesterov { g + *v * self.momentum } else { *v };
+            *w += step * -self.rate;
+        }
+    }
+}
+
 impl Optimizer for Sgd {
     fn begin(&mut self) {
         self.steps += 1;
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
-        let mut gradient = gradient.values.scaled(gradient.factor);
-        if self.decay != 0.0 {
-            gradient = gradient.plus_scaled(&weight, self.decay as f32);
-        }
-        let mut rate = lr as f32;
+        let step = Step {
+            factor: gradient.factor,
+            decay: self.decay as f32,
+            scale: if self.sums == Velocity::Steps { lr as f32 } else { 1.0 },
+            momentum: self.momentum as f32,
+            nesterov: self.nesterov,
+            rate: if self.sums == Velocity::Steps { 1.0 } else { lr as f32 },
+        };
         if self.momentum == 0.0 {
-            return weight.plus_scaled(&gradient, -rate);
-        }
-        if self.sums == Velocity::Steps {
-            gradient = gradient.scaled(rate);
-            rate = 1.0;
+            // Without a velocity there is no sum of steps.
+            return Step { scale: 1.0, rate: lr as f32, ..step }.plain(weight, gradient.values);
         }
         let velocity = match (self.velocity.remove(place.path), self.loaded.remove(place.path)) {
             (Some(velocity), _) => velocity,
             (None, Some(values)) => placed(values, &weight),
             (None, None) => weight.zeros_like(),
         };
-        let (momentum, nesterov) = (self.momentum as f32, self.nesterov);
-        let (weight, velocity) = match (weight, gradient, velocity) {
-            (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut v)) => {
-                let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
-                chunks.for_each(|((w, g), v)| {
-                    for ((w, g), v) in w.iter_mut().zip(g).zip(v) {
-                        *v = *v * momentum + g;
-                        let step = if nesterov { g + *v * momentum } else { *v };
-                        *w += step * -rate;
-                    }
-                });
-                (Flat::Host(w), Flat::Host(v))
-            }
-            (w, g, v) => {
-                let gradient = nesterov.then(|| g.clone());
-                let velocity = v.scaled(momentum).plus(g);
-                let step = gradient.map(|gradient| gradient.plus_scaled(&velocity, momentum));
-                (w.plus_scaled(step.as_ref().unwrap_or(&velocity), -rate), velocity)
-            }
-        };
+        let (weight, velocity) = step.with_velocity(weight, gradient.values, velocity);
         self.velocity.insert(place.path.to_string(), velocity);
         weight
     }
