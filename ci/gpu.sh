@@ -61,7 +61,8 @@ run() {
         echo "no time is left in this call: call again to go on with $name"
         exit 0
     fi
-    timeout --signal INT "$left" "$zoo" "$@" --device "$device" --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
+    # In the foreground: else the program gets the signal twice, and the second one stops it without saving.
+    timeout --foreground --signal INT "$left" "$zoo" "$@" --device "$device" --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
     echo "$name ended with $code" | tee -a "$OUT/codes.txt"
     ended=$code
     case $code in

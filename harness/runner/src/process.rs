@@ -30,10 +30,17 @@ pub fn keep_pages() {
     }
 }
 
+/// The process is ending. The driver of a GPU is closed then, and threads of CubeCL that still use it
+/// panic.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
 /// Runs a command, prints its failure on stderr and returns the exit code. A panic is a fault of
 /// this program. It is reported as one, with its place, and has its own exit code.
 pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
+        if ENDING.load(Ordering::Relaxed) {
+            return;
+        }
         let place =
             panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let message =
@@ -42,7 +49,9 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
             .hint("this is a fault of the program; please report it with the command and this text")
             .print(&mut std::io::stderr(), output::colour_on_stderr());
     }));
-    match catch_unwind(AssertUnwindSafe(command)) {
+    let ended = catch_unwind(AssertUnwindSafe(command));
+    ENDING.store(true, Ordering::Relaxed);
+    match ended {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(failure)) => {
             failure.print(&mut std::io::stderr(), output::colour_on_stderr());
@@ -110,6 +119,7 @@ fn stops_gently(command: &Command) -> bool {
 fn watch_interrupts(stop: Arc<AtomicBool>) -> Result<()> {
     let handler = move || {
         if stop.swap(true, Ordering::Relaxed) {
+            ENDING.store(true, Ordering::Relaxed);
             std::process::exit(Exit::Interrupted.code().into());
         }
         // `eprintln!` would panic if stderr is closed.
