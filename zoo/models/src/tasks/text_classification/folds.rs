@@ -11,6 +11,8 @@ use crate::Pass;
 use crate::nn::Init;
 
 /// A classifier of texts, or one for each part of a cross-validation.
+// A model has few of them, and each lies on the heap with its tensors.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum TextModel {
     /// One classifier of all texts.

@@ -10,6 +10,8 @@ use crate::nn::{Channels, Conv1d, ConvInit, Init, Linear, Lstm, Recurrent};
 use crate::ops::{self, Axis, Pooling, Sequences};
 
 /// One layer behind the embedding.
+// A model has few of them, and each lies on the heap with its tensors.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Layer {
     Convolution(Conv1d),
