@@ -14,8 +14,8 @@ use std::path::Path;
 use burn::tensor::Device;
 use zoo_models::Cost;
 use zoo_models::tasks::text_classification::cost;
-use zoo_recipes::{Document, RecipeOf};
 use zoo_recipes::tasks::text_classification::{LabelledReaderSpec, LabelledTokenizerSpec, TextLayerSpec};
+use zoo_recipes::{Document, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};
 use zoo_results::report::grouped;
 
