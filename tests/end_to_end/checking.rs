@@ -94,16 +94,15 @@ fn recipes_in_the_documents_are_sound() {
     }
 }
 
-/// Everyone who opens the project reads the whole README.
+/// Everyone who opens the project reads the whole README. Its table of runs grows with the ledger.
 #[test]
 fn the_readme_is_short() {
     let text = std::fs::read_to_string(in_root("README.md")).unwrap();
-    assert!(
-        text.lines().count() <= 130 && text.len() <= 8192,
-        "{} lines, {} bytes",
-        text.lines().count(),
-        text.len()
-    );
+    let (before, rest) = text.split_once("<!-- runs:begin").unwrap();
+    let (_, after) = rest.split_once("<!-- runs:end -->").unwrap();
+    let written = format!("{before}{after}");
+    let (lines, bytes) = (written.lines().count(), written.len());
+    assert!(lines <= 115 && bytes <= 6500, "{lines} lines, {bytes} bytes");
 }
 
 #[test]
