@@ -85,15 +85,16 @@ fn a_top1_accuracy_of_records_is_held_against_a_published_value() {
 #[test]
 fn an_f1_of_records_is_held_against_a_published_value() {
     let f1 = "metric:f1|nrefs:1|average:macro|classes:10|ties:first";
-    let seeds = [20, 20, 21].map(|every| {
+    // These numbers are prime to 10: all classes have as many errors, and F1 is about the accuracy.
+    let seeds = [21, 21, 23].map(|every| {
         let (records, labels) = answers(10_000, every);
         measure(f1, &records, &labels)
     });
     let published = |value: f64| {
-        claim(json!({"kind": "value", "metric": "f1", "signature": f1, "value": value, "margin": 0.5,
+        claim(json!({"kind": "value", "metric": "f1", "signature": f1, "value": value, "margin": 1.0,
             "direction": "higher"}))
     };
-    let good = verdict(&published(95.1), &seeds);
+    let good = verdict(&published(95.3), &seeds);
     assert_eq!(good.outcome, Outcome::Reproduced, "{}", good.explanation);
     let bad = verdict(&published(97.5), &seeds);
     assert_eq!(bad.outcome, Outcome::NotReproduced, "{}", bad.explanation);
