@@ -100,7 +100,7 @@ fn what_is_not_stated_or_not_known_is_an_error() {
         ("metric:accuracy|nrefs:1|top:10|classes:10|ties:first", "out of range"),
         ("metric:accuracy|nrefs:1|top:1|classes:10|ties:random", "`ties:random`"),
         ("metric:f1|nrefs:1|average:micro|classes:10|ties:first", "`average:micro`"),
-        ("metric:f1|nrefs:1|average:macro|classes:1|ties:first", "out of range"),
+        ("metric:f1|nrefs:1|average:macro|classes:1|ties:first", "not a whole number from 2"),
         ("metric:top5|nrefs:1|top:5|classes:10|ties:first", "unknown metric `top5`"),
         ("metric:train-loss|of:objective|unit:token|over:0|mean:unit", "`over:0`"),
         ("metric:wer|nrefs:1|case:lc|align:jiwer", "`space:` is missing"),
