@@ -46,7 +46,7 @@ pub fn answer(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Resul
     let Inference { ctx, run, .. } = inference;
     let prepared = prepare::prepare(ctx, &recipe.data, &run.card.base)?;
     let weights = evaluated_weights(run, recipe)?.values;
-    let model = load_model(recipe, &Text { prepared: None }, weights, &ctx.open_device()?)?;
+    let model = load_model(recipe, &Text { prepared: Some(prepared.clone()) }, weights, &ctx.open_device()?)?;
     match &args.prompt {
         Some(prompt) => continue_text(recipe, &prepared, &model, prompt, args),
         None => score_lines(ctx, recipe, &prepared, &model, args),
@@ -123,7 +123,7 @@ fn scored(
     let before = prepared.units.end_of_line().into_iter();
     let all: Vec<u32> = before.chain(units).collect();
     let window = match recipe.model {
-        LanguageModelSpec::Lstm(_) => all.len(),
+        LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => all.len(),
         LanguageModelSpec::Gpt(gpt) => gpt.context as usize,
     };
     let (mut nats, mut predicted) = (0.0, 0);

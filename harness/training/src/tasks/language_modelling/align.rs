@@ -232,6 +232,10 @@ fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
             spec.dropout = 0.0;
             LanguageModelSpec::Lstm(spec)
         }
+        LanguageModelSpec::LayerNormLstm(mut spec) => {
+            (spec.embedding_dropout, spec.candidate_dropout, spec.dropout) = (0.0, 0.0, 0.0);
+            LanguageModelSpec::LayerNormLstm(spec)
+        }
         LanguageModelSpec::Gpt(mut spec) => {
             spec.dropout = 0.0;
             LanguageModelSpec::Gpt(spec)
