@@ -1,6 +1,6 @@
 //! Recomputation of the fixtures from other frameworks on a device, each once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use burn::module::Module;
@@ -78,6 +78,42 @@ impl Aligner {
         let found = align(self);
         self.done.insert(file.to_owned(), found.clone());
         found
+    }
+
+    /// Recomputes all models of a fixture, always in FP32, even if others are computed in half
+    /// precision; the result says so. `follow` returns the number of compared tensors.
+    pub fn models<C>(
+        &mut self,
+        file: &str,
+        read: impl FnOnce(&[u8]) -> Result<Vec<C>, String>,
+        follow: impl Fn(&C, &Device) -> Result<usize, String>,
+    ) -> Found {
+        self.once(file, |aligner| {
+            let cases = read(&aligner.bytes(file)?)?;
+            let mut tensors = 0;
+            for case in &cases {
+                tensors += follow(case, aligner.device())?;
+            }
+            let products = if aligner.compute() == Compute::FP32 { "" } else { "products in fp32: " };
+            Ok(format!("{products}{file}: {} models, {tensors} tensors", cases.len()))
+        })
+    }
+}
+
+/// Whether a fixture covers a model: its path, or the names of the parts that none of its models
+/// has.
+pub fn covered<'n>(
+    file: &str,
+    known: &BTreeSet<&'static str>,
+    parts: impl IntoIterator<Item = &'n str>,
+) -> Found {
+    let unknown: BTreeSet<&str> = parts.into_iter().filter(|part| !known.contains(part)).collect();
+    match unknown.is_empty() {
+        true => Ok(format!("tests/fixtures/{file}")),
+        false => {
+            let unknown: Vec<&str> = unknown.into_iter().collect();
+            Err(format!("tests/fixtures/{file} has no {}", unknown.join(", ")))
+        }
     }
 }
 

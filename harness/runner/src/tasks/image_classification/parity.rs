@@ -8,7 +8,7 @@ use zoo_recipes::PoolKind;
 use zoo_recipes::tasks::image_classification::{ClassifierLayerSpec, ClassifierSpec, FlattenOrder};
 use zoo_training::tasks::image_classification::ClassifierCase;
 
-use crate::task::aligner::{Aligner, Found};
+use crate::task::aligner::{Aligner, Found, covered};
 use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
@@ -33,27 +33,13 @@ static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
 
 /// The fixture's path, if its models contain each kind of layer of `spec`.
 pub fn parity(spec: &ClassifierSpec) -> Found {
-    let unknown: BTreeSet<&str> = spec.layer.iter().map(part).filter(|part| !KNOWN.contains(part)).collect();
-    match unknown.is_empty() {
-        true => Ok(format!("tests/fixtures/{FILE}")),
-        false => {
-            let unknown: Vec<&str> = unknown.into_iter().collect();
-            Err(format!("tests/fixtures/{FILE} has no {}", unknown.join(", ")))
-        }
-    }
+    covered(FILE, &KNOWN, spec.layer.iter().map(part))
 }
 
-/// Recomputes the models of the fixture, always in FP32.
+/// Recomputes the models of the fixture.
 pub fn align(spec: &ClassifierSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
-    aligner.once(FILE, |aligner| {
-        let cases = ClassifierCase::read_all(&aligner.bytes(FILE)?)?;
-        let mut tensors = 0;
-        for case in &cases {
-            tensors += case.follow(aligner.device())?;
-        }
-        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
-    })
+    aligner.models(FILE, ClassifierCase::read_all, ClassifierCase::follow)
 }
 
 /// Name of a layer's kind and option, without sizes and rates.

@@ -40,17 +40,10 @@ pub fn parity(spec: &LanguageModelSpec) -> Found {
     }
 }
 
-/// Recomputes the models of the fixture, always in FP32.
+/// Recomputes the models of the fixture.
 pub fn align(spec: &LanguageModelSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
-    aligner.once(FILE, |aligner| {
-        let cases = LanguageCase::read_all(&aligner.bytes(FILE)?)?;
-        let mut tensors = 0;
-        for case in &cases {
-            tensors += case.follow(aligner.device())?;
-        }
-        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
-    })
+    aligner.models(FILE, LanguageCase::read_all, LanguageCase::follow)
 }
 
 /// Kind of a model and its options, without sizes and initial values.

@@ -11,7 +11,7 @@ use zoo_recipes::tasks::speech_recognition::{
 };
 use zoo_training::tasks::speech_recognition::AcousticCase;
 
-use crate::task::aligner::{Aligner, Found};
+use crate::task::aligner::{Aligner, Found, covered};
 use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
@@ -30,29 +30,13 @@ static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
 
 /// The fixture's path, if its models contain each kind of layer of `spec` with each of its options.
 pub fn parity(spec: &AcousticSpec) -> Found {
-    let unknown: BTreeSet<&str> =
-        spec.layer.iter().flat_map(parts).filter(|part| !KNOWN.contains(part)).collect();
-    match unknown.is_empty() {
-        true => Ok(format!("tests/fixtures/{FILE}")),
-        false => {
-            let unknown: Vec<&str> = unknown.into_iter().collect();
-            Err(format!("tests/fixtures/{FILE} has no {}", unknown.join(", ")))
-        }
-    }
+    covered(FILE, &KNOWN, spec.layer.iter().flat_map(parts))
 }
 
-/// Recomputes the models of the fixture, always in FP32, even if the other fixtures are computed in
-/// half precision.
+/// Recomputes the models of the fixture.
 pub fn align(spec: &AcousticSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
-    aligner.once(FILE, |aligner| {
-        let cases = AcousticCase::read_all(&aligner.bytes(FILE)?)?;
-        let mut tensors = 0;
-        for case in &cases {
-            tensors += case.follow(aligner.device())?;
-        }
-        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
-    })
+    aligner.models(FILE, AcousticCase::read_all, AcousticCase::follow)
 }
 
 /// Names of a layer's kind and options, without sizes and rates.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
 use zoo_training::tasks::speech_synthesis::SynthesisCase;
@@ -42,16 +43,10 @@ pub fn parity(recipe: &Recipe) -> Found {
     }
 }
 
-/// Recomputes the models of the fixture, always in FP32, even if the other fixtures are computed in
-/// half precision.
+/// Recomputes the models of the fixture.
 pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     parity(recipe)?;
-    aligner.once(FILE, |aligner| {
-        let cases = SynthesisCase::read_all(&aligner.bytes(FILE)?)?;
-        let mut tensors = 0;
-        for case in &cases {
-            tensors += case.train(aligner.device())? + case.speak(aligner.device())?;
-        }
-        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
+    aligner.models(FILE, SynthesisCase::read_all, |case: &SynthesisCase, device: &Device| {
+        Ok(case.train(device)? + case.speak(device)?)
     })
 }

@@ -9,7 +9,7 @@ use zoo_recipes::PoolKind;
 use zoo_recipes::tasks::text_classification::{GateFunction, TextClassifierSpec, TextLayerSpec};
 use zoo_training::tasks::text_classification::TextCase;
 
-use crate::task::aligner::{Aligner, Found};
+use crate::task::aligner::{Aligner, Found, covered};
 use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
@@ -34,28 +34,13 @@ static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
 
 /// The fixture's path, if its models contain each kind of layer of `spec`.
 pub fn parity(spec: &TextClassifierSpec) -> Found {
-    let unknown: BTreeSet<&str> =
-        parts(&spec.layer).into_iter().filter(|part| !KNOWN.contains(part)).collect();
-    match unknown.is_empty() {
-        true => Ok(format!("tests/fixtures/{FILE}")),
-        false => {
-            let unknown: Vec<&str> = unknown.into_iter().collect();
-            Err(format!("tests/fixtures/{FILE} has no {}", unknown.join(", ")))
-        }
-    }
+    covered(FILE, &KNOWN, parts(&spec.layer))
 }
 
-/// Recomputes the models of the fixture, always in FP32.
+/// Recomputes the models of the fixture.
 pub fn align(spec: &TextClassifierSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
-    aligner.once(FILE, |aligner| {
-        let cases = TextCase::read_all(&aligner.bytes(FILE)?)?;
-        let mut tensors = 0;
-        for case in &cases {
-            tensors += case.follow(aligner.device())?;
-        }
-        Ok(format!("{FILE}: {} models, {tensors} tensors", cases.len()))
-    })
+    aligner.models(FILE, TextCase::read_all, TextCase::follow)
 }
 
 /// The kinds and options of layers, without sizes and rates; and the number of outputs, if it is
