@@ -22,7 +22,9 @@ impl Shape {
         Self { sentences: sentences.min(most as u32), ..self }
     }
 
-    fn is_usable(&self) -> bool {
+    /// Whether a batch of this shape can be made: examples, at least two tokens each, and 16 million
+    /// at most together.
+    pub fn is_usable(&self) -> bool {
         let all = u64::from(self.sentences) * u64::from(self.tokens);
         self.sentences > 0 && self.tokens > 1 && all <= MOST
     }

@@ -39,4 +39,6 @@ pub struct Workload {
     pub examples: Option<f64>,
     /// How often an epoch contains each example.
     pub copies: usize,
+    /// Models of one run, each with all parameters: one for each part of a cross-validation.
+    pub models: u64,
 }

@@ -76,7 +76,15 @@ impl Task for ImageClassification<'_> {
 
     fn workload(&self) -> Workload {
         let unit = self.recipe.data.batching.pictures;
-        Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples: None, copies: 1 }
+        Workload {
+            example: 1.0,
+            batch: f64::from(unit),
+            unit,
+            sides: 1.0,
+            examples: None,
+            copies: 1,
+            models: 1,
+        }
     }
 
     fn unit(&self) -> &'static str {

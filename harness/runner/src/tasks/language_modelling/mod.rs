@@ -112,7 +112,7 @@ impl Task for LanguageModelling<'_> {
             (_, LanguageReaderSpec::Babble { train, .. }) => Some(f64::from(*train)),
             _ => None,
         };
-        Workload { example, batch, unit: rows, sides: 1.0, examples, copies: 1 }
+        Workload { example, batch, unit: rows, sides: 1.0, examples, copies: 1, models: 1 }
     }
 
     fn unit(&self) -> &'static str {

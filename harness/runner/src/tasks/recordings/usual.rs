@@ -46,7 +46,7 @@ pub fn workload(recipe: &RecipeOf<impl RecordingTask>) -> Workload {
         Some(SpeedSpec::Copies { factors }) => 1 + factors.len(),
         _ => 1,
     };
-    Workload { example, batch, unit, sides: 1.0, examples, copies }
+    Workload { example, batch, unit, sides: 1.0, examples, copies, models: 1 }
 }
 
 /// A batch of the recipe's size with utterances of typical length.

@@ -85,7 +85,10 @@ impl Task for TextClassification<'_> {
             LabelledReaderSpec::MarkedWords { train, .. } => Some(f64::from(train)),
             _ => None,
         };
-        Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples, copies: 1 }
+        // The model of each part is trained on the other parts.
+        let copies = self.recipe.data.folds.as_ref().map_or(1, |folds| folds.count.max(2) as usize - 1);
+        let models = u64::from(self.recipe.data.models());
+        Workload { example: 1.0, batch: f64::from(unit), unit, sides: 1.0, examples, copies, models }
     }
 
     fn unit(&self) -> &'static str {
@@ -158,6 +161,10 @@ impl Task for TextClassification<'_> {
 
     fn made_up(&self, ctx: &Context, shape: Option<Shape>, making: Making<'_>) -> Result<Measurable> {
         let asked = shape.unwrap_or(self.shape());
+        if !asked.is_usable() {
+            return Err(Failure::usage(format!("a batch of {asked} is too large to make"))
+                .hint("--shape TEXTSxPOSITIONS, 16 million at most together"));
+        }
         if let Err(problem) = self.recipe.model.shapes(asked.tokens) {
             let message = format!("--shape {asked}: {problem}");
             return Err(

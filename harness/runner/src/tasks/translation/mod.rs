@@ -97,7 +97,15 @@ impl Task for Translation<'_> {
             TextReaderSpec::Reversal(spec) => Some(f64::from(spec.train)),
             TextReaderSpec::ParallelText { .. } => None,
         };
-        Workload { example, batch, unit, sides: 2.0, examples, copies: data.reader.targets().len() }
+        Workload {
+            example,
+            batch,
+            unit,
+            sides: 2.0,
+            examples,
+            copies: data.reader.targets().len(),
+            models: 1,
+        }
     }
 
     fn unit(&self) -> &'static str {
