@@ -71,6 +71,12 @@ fn records_are_scored_by_their_signature() {
     // Class 0: 1 of 2 records, 1 of 1 answers; class 1: 1 of 1, 1 of 1; class 2: no record, 1 answer.
     let text = zoo.ends_with(0, &[&f1[..], &["--classes", "3"]].concat()).stdout;
     assert!(text.starts_with("f1 55.56\nby class: 0 66.67, 1 100.00, 2 0.00\n"), "{text}");
+    // Classes that no record has cost neither time nor memory.
+    zoo.file("answers", "1\n2\n0\n");
+    let answers = ["score", "--hypotheses", "answers", "--references", "labels", "--metric", "f1"];
+    let many =
+        zoo.ends_with(0, &[&answers[..], &["--classes", "18446744073709551615", "--interval"]].concat());
+    assert!(many.stdout.starts_with("f1 55.56"), "{}", many.stdout);
     let accuracy = [&f1[..6], &["accuracy", "--classes", "3"]].concat();
     assert!(zoo.ends_with(0, &accuracy).stdout.starts_with("accuracy 66.67\n"));
     zoo.ends_with(2, &[&f1[..6], &["wer", "--classes", "3"]].concat()).says("wer has no --classes");

@@ -138,7 +138,9 @@ impl Metric for F1Options {
     }
 
     fn value(&self, drawn: Drawn<'_>) -> f64 {
-        let counts = counts(drawn.rows(), self.classes);
+        // Numbers of classes are below the number of names; `self.classes` may be any number.
+        let classes = drawn.rows().flatten().fold(0.0, |most: f64, class| most.max(*class)) as usize + 1;
+        let counts = counts(drawn.rows(), classes);
         let present: Vec<f64> =
             counts.into_iter().filter(|class| class.is_present()).map(Counts::f1).collect();
         100.0 * share(present.iter().sum(), present.len() as f64)
