@@ -79,6 +79,9 @@ fn own_lines_are_learned_and_told_apart() {
     assert_eq!(outcome["scores"][0]["scores"][0]["value"], 100.0, "{outcome}");
     let run = outcome["runs"][0].as_str().unwrap();
 
+    let plan = || zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
+    assert!(plan().contains("trained already"), "{}", plan());
+
     // The run keeps its words and classes: the training texts are not read again.
     for file in ["train.txt", "test.txt"] {
         fs::remove_file(zoo.home().join(file)).unwrap();
@@ -97,14 +100,25 @@ fn own_lines_are_learned_and_told_apart() {
 
     fs::write(Path::new(run).join("vocabulary/words.txt"), "bad\n").unwrap();
     zoo.ends_with(7, &["infer", run, "lines.txt"]).says("words.txt: it was changed");
+    // Other training texts would number the words in another way: they are not read instead.
+    zoo.file("train.txt", &lines);
+    fs::remove_dir_all(Path::new(run).join("vocabulary")).unwrap();
+    zoo.ends_with(7, &["infer", run, "lines.txt"]).says("vocabulary has no words and classes");
 
     // A text that changed makes another run of it, and a class that training lacks is refused.
     zoo.file("train.txt", &lines.replace("film", "movie"));
     zoo.file("test.txt", test);
-    let plan = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
-    assert!(!plan.contains("trained already"), "{plan}");
+    assert!(!plan().contains("trained already"), "{}", plan());
     zoo.file("test.txt", "maybe a film\nno a film\n");
     zoo.ends_with(4, &["reproduce", "mine.toml", "--arms", "fp32"]).says("has the class maybe");
+}
+
+#[test]
+fn the_plan_of_a_cross_validation_counts_every_model() {
+    let zoo = Zoo::new();
+    let plan = zoo.ends_with(0, &["reproduce", "mr-cnn-kim", "--arms", "fp32", "--plan"]).stdout;
+    // Ten models of 5,990,702; each of 25 epochs has nine tenths of 10,662 texts ten times, 50 together.
+    assert!(plan.contains("59,907,020 parameters, at most 48,000 updates"), "{plan}");
 }
 
 /// Labelled lines of some classes in turn.
@@ -158,7 +172,7 @@ fn new_writes_recipes_for_labelled_lines() {
     assert!(text.contains("\"data.folds\"") && text.contains("texts = 8\n"), "{text}");
 
     let wrong = |more: &[&'static str]| new("wrong", "trec-cnn-kim", more);
-    zoo.ends_with(2, &wrong(&[])).says("no training text");
+    zoo.ends_with(2, &wrong(&[])).says("the training text is missing");
     zoo.ends_with(2, &wrong(&["--train", "a.txt,b.txt"])).says("a classifier of texts reads one");
     zoo.ends_with(2, &wrong(&["--train", "train.txt", "--source", "en"])).says("--source is for translation");
     zoo.file("one.txt", &labelled(9, &["red"]));

@@ -20,7 +20,7 @@ const TRAIN: i64 = 32;
 const EVAL: i64 = 8;
 /// Largest number of updates.
 const UPDATES: i64 = 10;
-/// Largest number of sentences, utterances, pictures or rows of a text in a batch, or texts.
+/// Largest number of sentences, utterances, pictures, texts, or rows of running text in a batch.
 const BATCH: i64 = 8;
 
 /// Reduces the data of a recipe. `of_base` is the nearest base that defines a tier `smoke`, and

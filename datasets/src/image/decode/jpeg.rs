@@ -10,7 +10,7 @@
 //! subsamplings and two qualities, baseline and progressive, and photographs. `zune-jpeg` differs
 //! from Pillow (libjpeg-turbo) by at most 4 of 255, with a mean of 0.4 for 4:2:0 and 0.02 for
 //! 4:4:4; `jpeg-decoder` by at most 4, with means of 0.12 and 0.08. `zune-jpeg` was chosen because
-//! `image` 0.25 decodes with it, too. `tests/pictures.rs` has the bounds.
+//! `image` 0.25 decodes with it, too. `tests/interface/pictures.rs` has the bounds.
 
 use std::path::Path;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::batches::ThreadEnded;
 use crate::corpora::CorpusError;
+use crate::set_size::SetSizeError;
 
 /// A recipe's text cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -73,18 +74,9 @@ pub enum LanguageDataError {
         /// The word.
         unknown: String,
     },
-    /// An evaluation set has another number of lines than the recipe says.
-    #[error(
-        "the evaluation set {set} has {found} lines, expected {expected}\nhint: another version of the set; scores on it are not comparable"
-    )]
-    Count {
-        /// Name of the evaluation set.
-        set: String,
-        /// Lines found.
-        found: usize,
-        /// Lines expected.
-        expected: u32,
-    },
+    /// An evaluation set does not have the size that the recipe states.
+    #[error(transparent)]
+    EvalSet(#[from] SetSizeError),
     /// A text is too short for its windows.
     #[error(
         "{split} has {units} units, too few for {rows} rows of {steps} and one more each\nhint: fewer rows or steps in `data.batching` or in the set's `windows`"

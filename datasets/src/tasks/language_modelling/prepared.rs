@@ -16,6 +16,7 @@ use super::units::Units;
 use super::windows::{Contiguous, Scattered, WindowBatch};
 use crate::batches::Ahead;
 use crate::corpora::FetchedCorpus;
+use crate::set_size::SetSizeError;
 
 /// One split of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,10 +90,7 @@ impl PreparedLanguage {
         let missing = || unknown(name, self.splits.keys());
         let set = data.eval.get(name).ok_or_else(missing)?;
         let split = self.splits.get(&set.split).ok_or_else(missing)?;
-        if split.lines != set.lines as usize {
-            let (found, expected) = (split.lines, set.lines);
-            return Err(LanguageDataError::Count { set: name.to_owned(), found, expected });
-        }
+        SetSizeError::check((name, &set.split), "lines", split.lines, set.lines)?;
         Ok(split)
     }
 

@@ -85,7 +85,7 @@ fn characters_keep_line_feeds_and_a_text_is_cut_by_characters() {
     assert_eq!(prepared.units.end_of_line(), Some(0));
     // The set must have two lines and has one.
     let error = prepared.eval_set("valid", &data).unwrap_err().to_string();
-    assert!(error.contains("has 1 lines, expected 2"), "{error}");
+    assert!(error.contains("has 1 lines, the recipe says 2"), "{error}");
     data.eval.get_mut("valid").unwrap().lines = 1;
     prepared.eval_set("valid", &data).unwrap();
     // A share is of lines; the vocabulary stays that of the whole text.

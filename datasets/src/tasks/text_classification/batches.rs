@@ -14,8 +14,6 @@ use crate::random::{Purpose, RandomStream};
 pub struct TextBatch {
     /// Numbers `[texts, positions]`; 0 is padding.
     pub ids: Vec<u32>,
-    /// Positions of a text.
-    pub positions: usize,
     /// Class of each text.
     pub labels: Vec<u32>,
     /// Part of a cross-validation that the texts belong to; 0 without one.
@@ -37,7 +35,7 @@ impl TrainingTexts {
     /// The batches of a recipe's training split.
     ///
     /// # Errors
-    /// There is no batch.
+    /// [`LabelledTextError::NoBatch`] if the training texts do not fill a batch.
     pub fn new(
         prepared: &Arc<PreparedTexts>,
         data: &LabelledDataSpec,
@@ -98,7 +96,7 @@ impl TrainingTexts {
         batches
     }
 
-    /// The batches of an epoch from index `from` on of which `wanted` says yes, made on a thread of
+    /// The batches of an epoch from index `from` on for which `wanted` returns true, made on a thread of
     /// their own.
     pub fn ahead(
         self: &Arc<Self>,

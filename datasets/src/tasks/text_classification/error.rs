@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::corpora::CorpusError;
+use crate::set_size::SetSizeError;
 
 /// A recipe's texts cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -11,12 +12,14 @@ pub enum LabelledTextError {
     #[error(transparent)]
     Corpus(#[from] CorpusError),
     /// The corpus has no labelled texts.
-    #[error("the split {split} has no labelled texts\nhint: the corpus has no classes; see `zoo list`")]
+    #[error(
+        "the split {split} has no labelled texts\nhint: name a corpus with classes: imdb, trec, mr, subj, cr or mpqa"
+    )]
     NoTexts {
         /// Name of the split.
         split: String,
     },
-    /// The reader has no such split.
+    /// An evaluation set names a split that the reader does not have.
     #[error("the reader has no split {split}\nhint: it has {known}")]
     UnknownSplit {
         /// Name of the split.
@@ -46,19 +49,10 @@ pub enum LabelledTextError {
         /// Name of the class.
         class: String,
     },
-    /// An evaluation set has another number of texts than the recipe says.
-    #[error(
-        "the evaluation set {set} has {found} texts, expected {expected}\nhint: another version of the set; scores on it are not comparable"
-    )]
-    Count {
-        /// Name of the evaluation set.
-        set: String,
-        /// Texts found.
-        found: usize,
-        /// Texts expected.
-        expected: u32,
-    },
-    /// There is nothing to train on.
+    /// An evaluation set does not have the size that the recipe states.
+    #[error(transparent)]
+    EvalSet(#[from] SetSizeError),
+    /// The training texts do not fill a batch, and incomplete batches are dropped.
     #[error(
         "{split} has {texts} texts, and a batch has {batch}\nhint: data.batching.texts, or data.batching.remainder = \"short\""
     )]
@@ -81,9 +75,9 @@ pub enum LabelledTextError {
         texts: usize,
     },
     /// The words or classes that a run keeps cannot be written or read.
-    #[error("{}: {reason}\nhint: remove the folder it is in; the training texts are then read again", path.display())]
+    #[error("{}: {reason}\nhint: restore the file, or train again", path.display())]
     Kept {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,

@@ -31,6 +31,8 @@ struct Kept {
     classes: Vec<String>,
     /// Positions of the model's input.
     positions: usize,
+    /// SHA-256 of classes and positions.
+    settings: String,
     /// SHA-256 of `words.txt`.
     words: String,
     /// SHA-256 of `pairs.txt`; absent without pairs.
@@ -40,6 +42,10 @@ struct Kept {
 
 fn failed(path: &Path, reason: &dyn Display) -> LabelledTextError {
     LabelledTextError::Kept { path: path.into(), reason: reason.to_string() }
+}
+
+fn settings(classes: &[String], positions: usize) -> String {
+    digest(serde_json::json!([classes, positions]).to_string().as_bytes())
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -76,6 +82,7 @@ impl PreparedTexts {
         let kept = Kept {
             classes: self.classes.clone(),
             positions: self.positions,
+            settings: settings(&self.classes, self.positions),
             words: digest(&text),
             pairs: pairs.map(|pairs| digest(pairs.as_bytes())),
         };
@@ -95,6 +102,9 @@ impl PreparedTexts {
         }
         let json = untrusted::read(&path).map_err(|error| failed(&path, &error))?;
         let kept: Kept = serde_json::from_slice(&json).map_err(|error| failed(&path, &error))?;
+        if settings(&kept.classes, kept.positions) != kept.settings {
+            return Err(failed(&path, &"it was changed: the SHA-256 of classes and positions is another"));
+        }
         let words: Vec<Vec<u8>> = lines(&checked(folder, WORDS, &kept.words)?).map(<[u8]>::to_vec).collect();
         let vocabulary = match data.tokenizer {
             LabelledTokenizerSpec::Keras { words: limit, bigrams } => {

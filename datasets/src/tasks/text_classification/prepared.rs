@@ -15,6 +15,7 @@ use super::source::{Read, read};
 use super::vocabulary::{LabelledVocabulary, Words, fit, words};
 use crate::corpora::{FetchedCorpus, LabelledTexts};
 use crate::random::{Purpose, RandomStream};
+use crate::set_size::SetSizeError;
 
 /// The texts of one split, in the order of their files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl TextSplit {
         texts.iter().for_each(|text| fit(self.length, &self.texts[*text], self.positions, &mut ids));
         let labels = texts.iter().map(|text| self.labels[*text]).collect();
         let fold = texts.first().and_then(|text| self.folds.get(*text)).copied().unwrap_or(0);
-        TextBatch { ids, positions: self.positions, labels, fold }
+        TextBatch { ids, labels, fold }
     }
 
     /// The texts in their order, `together` in a batch; the last batch may have fewer. A batch has
@@ -116,17 +117,13 @@ impl PreparedTexts {
     /// # Errors
     /// The set or its split is missing, or it has another number of texts than the recipe says.
     pub fn eval_set(&self, name: &str, data: &LabelledDataSpec) -> Result<&TextSplit, LabelledTextError> {
-        let set = data.eval.get(name);
-        let split = set.and_then(|set| self.splits.get(&set.split)).ok_or_else(|| self.unknown(name))?;
+        let set = data.eval.get(name).ok_or_else(|| self.unknown(name))?;
+        let split = self.splits.get(&set.split).ok_or_else(|| self.unknown(name))?;
         // Of a share, every part of a cross-validation has its own texts.
-        let exact = data.share.is_none() || data.folds.is_none();
-        match set.filter(|set| exact && set.lines as usize != split.texts.len()) {
-            Some(set) => {
-                let (found, expected) = (split.texts.len(), set.lines);
-                Err(LabelledTextError::Count { set: name.to_owned(), found, expected })
-            }
-            None => Ok(split),
+        if data.share.is_none() || data.folds.is_none() {
+            SetSizeError::check((name, &set.split), "texts", split.texts.len(), set.lines)?;
         }
+        Ok(split)
     }
 
     /// A text of the user's as a batch of one, with the class 0.
@@ -134,7 +131,7 @@ impl PreparedTexts {
         let numbers = self.vocabulary.numbers(&words(&data.tokenizer, text));
         let mut ids = Vec::with_capacity(self.positions);
         fit(data.length, &numbers, self.positions, &mut ids);
-        TextBatch { ids, positions: self.positions, labels: vec![0], fold: 0 }
+        TextBatch { ids, labels: vec![0], fold: 0 }
     }
 
     /// The training split.
@@ -219,18 +216,19 @@ fn numbered(
     let cuts: Vec<Vec<Words>> = splits.iter().map(|(_, texts)| cut(texts)).collect();
     let (training, others) = cuts.split_first().map_or((&[][..], &[][..]), |(one, more)| (one, more));
     let vocabulary = LabelledVocabulary::new(&data.tokenizer, training, others.iter().flatten());
+    let numbers = |cut: Vec<Words>| cut.par_iter().map(|text| vocabulary.numbers(text)).collect();
+    let numbers: Vec<Vec<Vec<u32>>> = cuts.into_iter().map(numbers).collect();
     let positions = match data.length {
         LabelledLengthSpec::Last { positions } => positions as usize,
         LabelledLengthSpec::Longest { margin } => {
-            cuts.iter().flatten().map(Vec::len).max().unwrap_or(0) + 2 * margin as usize
+            numbers.iter().flatten().map(Vec::len).max().unwrap_or(0) + 2 * margin as usize
         }
     };
-    let of = |((name, texts), cut): ((String, LabelledTexts), Vec<Words>)| {
-        let numbers = cut.par_iter().map(|text| vocabulary.numbers(text)).collect();
+    let of = |((name, texts), numbers): ((String, LabelledTexts), Vec<Vec<u32>>)| {
         let (labels, length) = (texts.labels, data.length);
         (name.clone(), TextSplit { name, texts: numbers, labels, folds: Vec::new(), length, positions })
     };
-    let splits = splits.into_iter().zip(cuts).map(of).collect();
+    let splits = splits.into_iter().zip(numbers).map(of).collect();
     PreparedTexts { splits, classes, vocabulary, positions }
 }
 
@@ -263,7 +261,7 @@ fn parted(texts: LabelledTexts, count: u32, seed: u64) -> Result<[LabelledTexts;
     Ok(split_by(texts, |index| !drawn.contains(&index)))
 }
 
-/// The texts whose index `first` says yes to, and the others.
+/// The texts for whose index `first` returns true, and the others.
 fn split_by(texts: LabelledTexts, first: impl Fn(usize) -> bool) -> [LabelledTexts; 2] {
     let mut parts = [LabelledTexts::default(), LabelledTexts::default()];
     for (index, (text, label)) in texts.texts.into_iter().zip(texts.labels).enumerate() {

@@ -75,7 +75,9 @@ fn of_lines(path: &Path, split: &str, classes: Option<&[String]>) -> Result<Read
     let mut names = Vec::new();
     let mut texts = LabelledTexts::default();
     for (at, line) in (1..).zip(lines_of(path)?) {
-        let (name, text) = labelled(&line);
+        // A byte order mark would be a part of the first class.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| at == 1).unwrap_or(&line);
+        let (name, text) = labelled(line);
         if name.is_empty() {
             let reason = "it is empty; a line is a class, a space, and a text".to_owned();
             return Err(CorpusError::Text { path: path.into(), line: at, reason }.into());

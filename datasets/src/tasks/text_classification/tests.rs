@@ -62,7 +62,7 @@ fn words_of_own_lines_get_the_numbers_of_the_training_texts() {
     assert_eq!(read.splits["test"].texts, [[1, 5, 4, 6]]);
     assert_eq!((read.splits["train"].labels.as_slice(), read.splits["test"].labels[0]), (&[1, 0, 0][..], 1));
     let batch = read.splits["test"].batches(9).next().unwrap();
-    assert_eq!(batch, TextBatch { ids: vec![0, 0, 1, 5, 4, 6], positions: 6, labels: vec![1], fold: 0 });
+    assert_eq!(batch, TextBatch { ids: vec![0, 0, 1, 5, 4, 6], labels: vec![1], fold: 0 });
     let short = with(change.clone(), "length", json!({"kind": "last", "positions": 2}));
     let read = prepared(root.path(), &short).unwrap();
     assert_eq!(read.splits["train"].batches(2).next().unwrap().ids, [5, 4, 6, 4], "the last numbers stay");
@@ -87,6 +87,16 @@ fn kims_words_are_those_of_all_splits_between_margins() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_class() {
+    let (root, change) = lines();
+    let data = data(change);
+    let before = prepared(root.path(), &data).unwrap();
+    let train = fs::read_to_string(root.path().join("train")).unwrap();
+    fs::write(root.path().join("train"), format!("\u{feff}{train}")).unwrap();
+    assert_eq!(prepared(root.path(), &data).unwrap().classes, before.classes);
+}
+
+#[test]
 fn kept_words_and_classes_read_a_text_as_before() {
     let (root, mut change) = lines();
     change["length"] = json!({"kind": "longest", "margin": 2});
@@ -97,6 +107,8 @@ fn kept_words_and_classes_read_a_text_as_before() {
     ] {
         let data = with(change.clone(), "tokenizer", tokenizer.clone());
         let read = prepared(root.path(), &data).unwrap();
+        let longest = read.splits.values().flat_map(|split| &split.texts).map(Vec::len).max();
+        assert_eq!(Some(read.positions), longest.map(|longest| longest + 4), "{tokenizer}: nothing is cut");
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(PreparedTexts::kept(&data, folder.path()).unwrap(), None, "nothing was kept");
         read.keep(folder.path()).unwrap();
@@ -104,6 +116,14 @@ fn kept_words_and_classes_read_a_text_as_before() {
         assert_eq!((&kept.vocabulary, &kept.classes), (&read.vocabulary, &read.classes), "{tokenizer}");
         let text = "a good film isn't bad".as_bytes();
         assert_eq!(kept.text(&data, text), read.text(&data, text), "{tokenizer}");
+        let json = fs::read_to_string(folder.path().join("kept.json")).unwrap();
+        for (from, to) in [("\"positions\": ", "\"positions\": 1"), ("\"10\"", "\"11\"")] {
+            assert!(json.contains(from), "{json}");
+            fs::write(folder.path().join("kept.json"), json.replace(from, to)).unwrap();
+            let error = PreparedTexts::kept(&data, folder.path()).unwrap_err().to_string();
+            assert!(error.contains("kept.json: it was changed"), "{error}");
+        }
+        fs::write(folder.path().join("kept.json"), json).unwrap();
         fs::write(folder.path().join("words.txt"), "film\n").unwrap();
         let error = PreparedTexts::kept(&data, folder.path()).unwrap_err().to_string();
         assert!(error.contains("words.txt: it was changed"), "{error}");
@@ -126,7 +146,7 @@ fn what_is_not_as_the_recipe_says_is_refused() {
     assert!(message(&all).contains("takes 3 of 3 training texts"), "{}", message(&all));
     let other = with(change.clone(), "eval", json!({"test": {"split": "test", "lines": 2}}));
     let error = prepared(root.path(), &other).unwrap().eval_set("test", &other).unwrap_err().to_string();
-    assert!(error.contains("has 1 texts, expected 2"), "{error}");
+    assert!(error.contains("has 1 texts, the recipe says 2"), "{error}");
     let missing = with(change.clone(), "eval", json!({"dev": {"split": "dev", "lines": 1}}));
     assert!(message(&missing).contains("no split dev\nhint: it has test, train"), "{}", message(&missing));
     let large = json!({"texts": 4, "order": "shuffled", "remainder": "drop"});
@@ -169,11 +189,10 @@ fn folders_are_classes_and_stamps_change_with_a_text() {
 /// Sorted texts of the batches of an epoch.
 fn batches(change: Value, seed: u64, epoch: u64) -> Vec<Vec<Vec<u32>>> {
     let data = data(change);
-    let training = TrainingTexts::new(&prepared(Path::new(""), &data).unwrap(), &data, seed).unwrap();
-    training
-        .epoch(epoch)
-        .map(|batch| batch.ids.chunks(batch.positions).map(<[u32]>::to_vec).collect())
-        .collect()
+    let read = prepared(Path::new(""), &data).unwrap();
+    let training = TrainingTexts::new(&read, &data, seed).unwrap();
+    let rows = |ids: &[u32]| ids.chunks(read.positions).map(<[u32]>::to_vec).collect();
+    training.epoch(epoch).map(|batch| rows(&batch.ids)).collect()
 }
 
 fn batching(order: &str, remainder: &str) -> Value {

@@ -135,6 +135,9 @@ impl Findings<'_, '_> {
 fn about(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let about = &recipe.recipe;
     findings.named(&about.name, "recipe.name");
+    if let Some(rows) = about.vocabulary_rows {
+        findings.positive(u64::from(rows), "recipe.vocabulary_rows");
+    }
     for (text, path) in [(&about.summary, "recipe.summary"), (&about.origin, "recipe.origin")] {
         findings.said(text, path);
         findings.require(!text.contains('\n'), path, || format!("`{path}` has more than one line"));

@@ -7,10 +7,12 @@ use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::text_classification::scores;
 
-use super::material::{Texts, of_models};
+use super::data::TextData;
+use super::material::of_models;
 use super::{Recipe, prepare};
 use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
+use crate::run::data::TaskData;
 use crate::run::evaluate::{evaluated_weights, load_model};
 use crate::task::inference::Inference;
 use crate::tasks::classes::Inferred;
@@ -28,9 +30,9 @@ pub fn classify(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Res
         _ => return Err(Failure::usage("several files are named").hint("zoo infer RUN lines.txt")),
     };
     let texts = lines::read(file)?;
-    let prepared = prepare::of_run(ctx, &recipe.data, run)?;
+    let prepared = prepare::of_run(&recipe.data, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
-    let material = Texts { prepared: Some(prepared.clone()) };
+    let material = TextData { prepared: prepared.clone() }.material(recipe)?;
     let model = load_model(recipe, &material, weights, &ctx.open_device()?)?;
     let compute = Compute::of(&recipe.precision);
     for text in texts {

@@ -42,7 +42,7 @@ impl Material for Texts {
 
     fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> TextModel {
         let (positions, rows) = self.sizes(recipe);
-        // Without the texts there are no parts: a model is that of one part.
+        // Without prepared texts, one model stands for all parts of a cross-validation.
         let folds = self.prepared.as_ref().map_or(1, |_| recipe.data.models());
         TextModel::new(&recipe.model, [positions as usize, rows], folds, seed, device)
     }
@@ -80,7 +80,7 @@ impl Material for Texts {
 
 /// A batch in the form that the model reads.
 pub fn of_models(batch: datasets::TextBatch) -> TextBatch {
-    let datasets::TextBatch { ids, labels, positions: _, fold } = batch;
+    let datasets::TextBatch { ids, labels, fold } = batch;
     TextBatch { ids, labels, fold }
 }
 

@@ -31,7 +31,10 @@ pub fn text(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String>
     let mut data = own_data(args, base, of_base)?;
     let classes = own_classes(&data, folder).map_err(failure)?;
     if classes.len() < 2 {
-        let message = format!("the training texts have the class {} only", classes.join(", "));
+        let message = match classes.first() {
+            Some(class) => format!("the training texts have the class {class} only"),
+            None => "the training file is empty".to_owned(),
+        };
         return Err(Failure::new(Exit::Data, message)
             .hint("the first word of a line is the class: `spam you have won a prize`"));
     }

@@ -40,19 +40,24 @@ pub fn prepare(ctx: &Context, data: &LabelledDataSpec, base: &Path) -> Result<Ar
     ctx.progress.stage("read texts");
     let prepared = prepare_texts(data, fetched?.as_ref(), base);
     ctx.progress.end_stage();
-    Ok(Arc::new(prepared.map_err(failure)?))
+    let prepared = prepared.map_err(failure)?;
+    // Before the training, not after it.
+    data.eval.keys().try_for_each(|set| prepared.eval_set(set, data).map(|_| ())).map_err(failure)?;
+    Ok(Arc::new(prepared))
 }
 
-/// Words and classes of a run: those that it kept. A run of an earlier version kept none; its texts
-/// are read again.
+/// Words and classes that a run kept.
 ///
 /// # Errors
-/// The kept files were changed, or the texts cannot be obtained.
-pub fn of_run(ctx: &Context, data: &LabelledDataSpec, run: &Run) -> Result<Arc<PreparedTexts>> {
-    match PreparedTexts::kept(data, &run.folder.join(VOCABULARY)).map_err(failure)? {
-        Some(kept) => Ok(Arc::new(kept)),
-        None => prepare(ctx, data, &run.card.base),
-    }
+/// The kept files are missing or were changed. Texts that changed since would number the words in
+/// another way, so they are not read instead.
+pub fn of_run(data: &LabelledDataSpec, run: &Run) -> Result<Arc<PreparedTexts>> {
+    let folder = run.folder.join(VOCABULARY);
+    let kept = PreparedTexts::kept(data, &folder).map_err(failure)?.ok_or_else(|| {
+        Failure::new(Exit::Damaged, format!("{} has no words and classes", folder.display()))
+            .hint("restore the folder, or train again")
+    })?;
+    Ok(Arc::new(kept))
 }
 
 /// Number of training texts in the files that the recipe itself names.

@@ -62,7 +62,7 @@ fn data(data: &LabelledDataSpec, findings: &mut Findings<'_, '_>) {
     if let LabelledTokenizerSpec::Keras { words, .. } = data.tokenizer {
         findings.require(words >= LEAST_ROWS, "data.tokenizer.words", || {
             format!(
-                "`words` is {words}; the numbers 0 to 3 are no words, so at least {LEAST_ROWS} are needed"
+                "`words` is {words}; the numbers 0 to 3 are padding, start, rare words and an unused one, so at least {LEAST_ROWS} are needed"
             )
         });
     }
@@ -79,6 +79,7 @@ fn data(data: &LabelledDataSpec, findings: &mut Findings<'_, '_>) {
         findings.require(held_out.split != data.training(), "data.held_out.split", || {
             format!("`{}` is the split that is trained on", held_out.split)
         });
+        of_reader(data, &held_out.split, "data.held_out.split", findings);
         findings.require(!data.is_generated(), "data.held_out", || {
             "the reader generates its data: `data.reader.valid` makes a split of its own".to_owned()
         });
@@ -92,6 +93,7 @@ fn data(data: &LabelledDataSpec, findings: &mut Findings<'_, '_>) {
             findings.require(split != data.training(), &format!("data.folds.{key}"), || {
                 format!("`{split}` is the split that is trained on")
             });
+            of_reader(data, split, &format!("data.folds.{key}"), findings);
         }
         findings.share(folds.trained, "data.folds.trained");
         findings.require(folds.tested != folds.held_out, "data.folds.tested", || {
@@ -109,6 +111,14 @@ fn data(data: &LabelledDataSpec, findings: &mut Findings<'_, '_>) {
         }
     }
     eval_sets(data, data.corpus.is_none() && !data.is_generated(), findings);
+}
+
+/// Checks that a split that is made of training texts does not replace one of the reader's.
+fn of_reader(data: &LabelledDataSpec, split: &str, path: &str, findings: &mut Findings<'_, '_>) {
+    let own = data.own_splits().unwrap_or_default();
+    findings.require(split == data.training() || !own.contains(&split), path, || {
+        format!("`{split}` is a split of the reader, too")
+    });
 }
 
 /// Checks that exactly one source of texts is named, and that it has the splits.

@@ -20,6 +20,7 @@ fn sizes_and_rates_are_within_their_ranges() {
     wrong("words = 20000", "words = 4", "at least 5 are needed");
     wrong("width = 50", "width = 0", "must be at least 1");
     wrong("bound = 0.05", "bound = -1.0", "must not be negative");
+    wrong_in("trec-cnn-kim", "vocabulary_rows = 8765", "vocabulary_rows = 0", "must be at least 1");
     wrong_in("imdb-cnn-keras", "rate = 0.2", "rate = 1.0", "less than 1");
     wrong_in("trec-cnn-kim", "row_norm = 3.0", "row_norm = 0.0", "must be greater than 0");
     wrong_in("trec-cnn-kim", "kernels = [3, 4, 5]", "kernels = []", "`kernels` is empty");
@@ -64,6 +65,11 @@ fn texts_are_in_one_place_and_have_their_splits() {
         "is the split that is trained on",
     );
     wrong_in("trec-cnn-kim", "texts = 552", "texts = 0", "must be at least 1");
+    let files = "files = { train = \"a.txt\", test = \"b.txt\" }";
+    let own = format!(
+        "[data]\nreader = {{ kind = \"labelled-lines\", {files} }}\nheld_out = {{ split = \"test\", texts = 9, seed = 1 }}\n"
+    );
+    wrong("[data]\n", &own, "`test` is a split of the reader, too");
 }
 
 #[test]

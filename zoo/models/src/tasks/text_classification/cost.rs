@@ -17,11 +17,14 @@ pub fn cost(spec: &TextClassifierSpec, positions: u32, rows: u64) -> Result<Cost
         let (positions, width) = (u64::from(input.positions()), u64::from(input.width()));
         // Products of one output, number of biases, and how often the layer is applied to a text.
         let mut add = |products: u64, units: u64, times: u64| {
-            parameters += (products + 1) * units;
-            operations += products * units * times;
+            let outputs = products.saturating_mul(units);
+            parameters = parameters.saturating_add(outputs.saturating_add(units));
+            operations = operations.saturating_add(outputs.saturating_mul(times));
         };
         match *layer {
-            TextLayerSpec::Embedding { width, .. } => parameters += rows * u64::from(width),
+            TextLayerSpec::Embedding { width, .. } => {
+                parameters = parameters.saturating_add(rows.saturating_mul(u64::from(width)));
+            }
             TextLayerSpec::Convolution { channels, kernel, .. } => {
                 add(width * u64::from(kernel), u64::from(channels), u64::from(output.positions()));
             }
