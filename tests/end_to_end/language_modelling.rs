@@ -167,7 +167,7 @@ fn new_writes_recipes_for_one_text_and_for_three() {
         zoo.file(&format!("{split}.txt"), &rhyme(lines));
     }
     let new = |more: &[&'static str]| [&["new", "words", "--base", RECIPE], more].concat();
-    zoo.ends_with(2, &new(&[])).says("no training text");
+    zoo.ends_with(2, &new(&[])).says("the training text is missing");
     zoo.ends_with(2, &new(&["--train", "a.txt,b.txt"])).says("a language model reads one");
     zoo.ends_with(2, &new(&["--train", "train.txt", "--test", "test.txt"])).says("none to validate on");
     zoo.ends_with(2, &new(&["--train", "train.txt", "--source", "en"])).says("--source is for translation");

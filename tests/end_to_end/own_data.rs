@@ -291,7 +291,7 @@ fn own_text_that_cannot_be_used_is_named() {
         assert!(!zoo.home().join("captions.toml").exists());
     };
     let base = "multi30k-transformer-tiny";
-    says(2, new(&[base]), "there is no training text");
+    says(2, new(&[base]), "the training text is missing");
     says(2, new(&[base, "--train", "train.en"]), "needs two files");
     says(4, new(&[base, "--train", "train.en,none.de"]), "none.de");
     says(4, new(&[base, "--train", "train.en,valid.de"]), "valid.de");

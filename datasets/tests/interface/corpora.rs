@@ -1,6 +1,6 @@
 //! The built-in corpus definitions, and one of them fetched through a mirror.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use zoo_datasets::corpora::{CorpusDefinition, CorpusError};
@@ -115,9 +115,28 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
     for folder in ["../recipes/catalog", "../recipes/parts"] {
         walk(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder), &mut recipes);
     }
+    let read =
+        |path: &PathBuf| -> toml::Value { toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap() };
+    let all: BTreeMap<String, toml::Value> = recipes
+        .iter()
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), read(path)))
+        .collect();
+    // Splits that a recipe, or a base of it, makes of training texts: held out, or cut into folds.
+    let made = |recipe: &toml::Value| {
+        let (mut found, mut next) = (Vec::new(), Some(recipe.clone()));
+        while let Some(one) = next {
+            for (block, key) in [("held_out", "split"), ("folds", "tested"), ("folds", "held_out")] {
+                let name = one.get("data").and_then(|data| data.get(block)?.get(key)?.as_str());
+                found.extend(name.map(str::to_owned));
+            }
+            let base = one.get("recipe").and_then(|about| about.get("base")?.as_str());
+            next = base.and_then(|base| all.get(base).cloned());
+        }
+        found
+    };
     let mut named = 0;
-    for path in recipes {
-        let recipe: toml::Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    for path in &recipes {
+        let recipe = read(path);
         let Some(data) = recipe.get("data") else { continue };
         let Some(corpus) = data.get("corpus").and_then(toml::Value::as_str) else { continue };
         let corpus = CorpusDefinition::find(corpus).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -131,12 +150,7 @@ fn every_recipe_names_a_corpus_and_splits_that_there_are() {
         }
         for (name, set) in data.get("eval").and_then(toml::Value::as_table).into_iter().flatten() {
             let split = set["split"].as_str().unwrap();
-            // Texts that are held out, or cut into folds, make splits; a recipe inherits them from its base.
-            let made = data
-                .get("held_out")
-                .or(data.get("folds"))
-                .or(recipe.get("recipe").and_then(|about| about.get("base")));
-            if made.is_some() && !corpus.splits.contains_key(split) {
+            if made(&recipe).iter().any(|name| name == split) {
                 continue;
             }
             let definition =

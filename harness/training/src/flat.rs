@@ -151,7 +151,8 @@ impl Flat {
         }
     }
 
-    /// Moves to a buffer of the same length: keep x self + rest x other, in one pass on the host.
+    /// Weighted mean with a buffer of the same length: keep x self + rest x other, in one pass on
+    /// the host.
     pub fn moved(self, keep: f32, other: &Self, rest: f32) -> Self {
         match (self, other) {
             (Self::Host(mut values), Self::Host(other)) => {

@@ -43,7 +43,22 @@ fn all_rules() -> Vec<(&'static str, OptimizerSpec)> {
         nesterov: false,
         velocity: Velocity::Gradients,
     };
-    let more = [("sgd with decay", sgd(0.0, 0.01)), ("sgd with momentum", sgd(0.9, 0.0))];
+    let steps =
+        OptimizerSpec::Sgd { momentum: 0.9, weight_decay: 0.0, nesterov: false, velocity: Velocity::Steps };
+    let sums = OptimizerSpec::Novograd {
+        beta1: 0.95,
+        beta2: 0.98,
+        epsilon: 1e-8,
+        weight_decay: 0.001,
+        grad_averaging: false,
+        variant: NovogradVariant::Published,
+    };
+    let more = [
+        ("sgd with decay", sgd(0.0, 0.01)),
+        ("sgd with momentum", sgd(0.9, 0.0)),
+        ("sgd with sums of steps", steps),
+        ("novograd without averaging", sums),
+    ];
     rules().into_iter().chain(more).collect()
 }
 

@@ -143,7 +143,7 @@ impl Optimizer for Sgd {
             rate: if self.sums == Velocity::Steps { 1.0 } else { lr as f32 },
         };
         if self.momentum == 0.0 {
-            // Without a velocity there is no sum of steps.
+            // Without a velocity both forms are w - lr g.
             return Step { scale: 1.0, rate: lr as f32, ..step }.plain(weight, gradient.values);
         }
         let velocity = match (self.velocity.remove(place.path), self.loaded.remove(place.path)) {

@@ -1,5 +1,5 @@
-//! Layers. Each holds FP32 parameters and casts them to the compute type of the pass for its
-//! products.
+//! Layers, and what classifiers share (`classifier`). A layer holds FP32 parameters and casts them
+//! to the compute type of the pass for its products.
 
 mod attention;
 mod batch_norm;

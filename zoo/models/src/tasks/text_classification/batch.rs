@@ -17,7 +17,7 @@ impl TextBatch {
         self.labels.len()
     }
 
-    /// Whether there are no texts.
+    /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }

@@ -11,7 +11,7 @@ use crate::Pass;
 use crate::nn::Init;
 
 /// A classifier of texts, or one for each part of a cross-validation.
-// A model has few of them, and each lies on the heap with its tensors.
+// A program holds one value, so the size of the variants does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum TextModel {

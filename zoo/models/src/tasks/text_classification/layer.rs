@@ -10,7 +10,7 @@ use crate::nn::{Channels, Conv1d, ConvInit, Init, Linear, Lstm, Recurrent};
 use crate::ops::{self, Axis, Pooling, Sequences};
 
 /// One layer behind the embedding.
-// A model has few of them, and each lies on the heap with its tensors.
+// A model has a few layers, so the room that small variants waste does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Layer {
@@ -58,7 +58,7 @@ pub struct Plain {
 /// Computation of a layer without parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Groups of so many positions; `None`: all positions are one group.
+    /// Maximum or mean of groups of this many positions; `None`: of all positions.
     Pool(PoolKind, Option<usize>),
     Relu,
     Dropout(f64),
@@ -279,7 +279,7 @@ pub fn fused(mut layers: Vec<Layer>) -> Vec<Layer> {
     layers
 }
 
-fn step(layer: &Layer) -> Option<Step> {
+pub(super) fn step(layer: &Layer) -> Option<Step> {
     match layer {
         Layer::Plain(layer) => Some(layer.step),
         Layer::Convolution(_) | Layer::Kernels(_) | Layer::Lstm(_) | Layer::Dense(_) => None,
