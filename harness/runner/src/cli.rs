@@ -141,10 +141,11 @@ Examples:
   zoo export ~/.local/share/zoo/runs/RUN model.safetensors
   zoo reproduce my-recipe.toml --arms mixed --init-from model.safetensors")]
     Export(ExportArgs),
-    /// Write a recipe file for your own parallel text
+    /// Write a recipe for your own text: translation, a language model or a classifier
     #[command(after_help = "\
 Examples:
   zoo new captions --base multi30k-transformer-tiny --train train.en,train.de --valid valid.en,valid.de
+  zoo new mails --base imdb-cnn-keras --train train.txt --test test.txt
   zoo check ./captions.toml && zoo reproduce ./captions.toml --arms fp32")]
     New(NewArgs),
     /// Score hypotheses against references; needs no recipe

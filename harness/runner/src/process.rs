@@ -49,9 +49,7 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
             .hint("this is a fault of the program; please report it with the command and this text")
             .print(&mut std::io::stderr(), output::colour_on_stderr());
     }));
-    let ended = catch_unwind(AssertUnwindSafe(command));
-    ENDING.store(true, Ordering::Relaxed);
-    match ended {
+    let code = match catch_unwind(AssertUnwindSafe(command)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(failure)) => {
             failure.print(&mut std::io::stderr(), output::colour_on_stderr());
@@ -59,7 +57,9 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
         }
         // The panic hook has already printed the message.
         Err(_) => Exit::Internal.into(),
-    }
+    };
+    ENDING.store(true, Ordering::Relaxed);
+    code
 }
 
 /// Context with the settings of the global options. Installs the Ctrl-C handler and the thread

@@ -33,7 +33,7 @@ use crate::task::aligner::{Aligner, Files, Found};
 use crate::tasks;
 
 /// Models with more parameters are built with one and with two layers per side instead of all
-/// layers, if such a model is one.
+/// layers, if such a model is possible.
 const BUILT_WHOLE: u64 = 20_000_000;
 
 /// Result of checking a level.
@@ -247,16 +247,15 @@ fn schema(document: &Document) -> Found {
 /// Builds a model and compares its number of parameters with the arithmetic.
 fn built(recipe: &Recipe) -> Found {
     let (whole, words) = tasks::of(recipe).counted()?;
-    let cut = [with_layers(recipe, 1)?, with_layers(recipe, 2)?];
-    // Layers that are one chain to the classes do not fit without the last ones.
-    if whole <= BUILT_WHOLE || !cut.iter().all(|recipe| tasks::of(recipe).fits()) {
-        return Ok(format!("{} built with {words}, as counted", grouped(count(recipe)?)));
+    if whole > BUILT_WHOLE {
+        let cut = [with_layers(recipe, 1)?, with_layers(recipe, 2)?];
+        // A chain of layers does not fit without its last ones: it is built whole.
+        if cut.iter().all(|recipe| tasks::of(recipe).fits()) {
+            let [one, two] = [count(&cut[0])?, count(&cut[1])?].map(grouped);
+            return Ok(format!("{one} and {two} built with {words} and 1 and 2 layers, as counted"));
+        }
     }
-    let mut found = Vec::new();
-    for recipe in &cut {
-        found.push(grouped(count(recipe)?));
-    }
-    Ok(format!("{} and {} built with {words} and 1 and 2 layers, as counted", found[0], found[1]))
+    Ok(format!("{} built with {words}, as counted", grouped(count(recipe)?)))
 }
 
 /// Number of parameters of the built model. Fails if it differs from the arithmetic.

@@ -24,7 +24,7 @@ pub struct InferArgs {
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Print the N best distinct hypotheses of a recording, or classes, best first, each after its score
+    /// Print the N best hypotheses of a recording, or the N best classes, each after its score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nbest: Option<u32>,
     /// Beginning of a text that a language model continues [default: score the lines of --input]

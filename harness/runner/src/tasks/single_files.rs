@@ -12,15 +12,14 @@ use crate::error::{Failure, Result};
 /// reads them, e.g. `a language model`, and `base` the recipe.
 ///
 /// # Errors
-/// There is no training file, a split has two files, or a language is given.
+/// `--train` is missing, a split has two files, or `--source` or `--target` is given.
 pub fn single_files(args: &NewArgs, base: &str, model: &str) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for (name, given) in [("train", &args.train), ("valid", &args.valid), ("test", &args.test)] {
         match given.as_slice() {
             [] if name == "train" => {
-                return Err(
-                    Failure::usage("there is no training text").hint("--train FILE, e.g. --train text.txt")
-                );
+                return Err(Failure::usage("the training text is missing")
+                    .hint("--train FILE, e.g. --train text.txt"));
             }
             [] => {}
             [file] => {

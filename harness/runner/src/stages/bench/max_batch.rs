@@ -47,7 +47,7 @@ pub struct MaxBatch {
     pub hardware: String,
     /// Program and machine.
     pub environment: Environment,
-    /// Unit that updates are counted in: tokens, frames, pictures.
+    /// Unit that updates are counted in: tokens, frames, pictures, texts.
     pub unit: &'static str,
     /// Memory limit of a process in bytes; `None` on a GPU, whose own memory is the limit.
     pub memory_limit: Option<u64>,

@@ -13,7 +13,7 @@ pub struct Bench {
     pub recipe: String,
     /// Tier; `None` is the published size.
     pub tier: Option<String>,
-    /// Unit that updates are counted in: tokens, frames, pictures.
+    /// Unit that updates are counted in: tokens, frames, pictures, texts.
     pub unit: &'static str,
     /// `real`; `generated` (lengths as in real text, random words); or the shape of full batches.
     pub data: String,

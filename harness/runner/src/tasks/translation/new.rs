@@ -42,7 +42,7 @@ fn splits(args: &NewArgs) -> Result<Vec<Split>> {
     for (name, files) in [("train", &args.train), ("valid", &args.valid), ("test", &args.test)] {
         match files.as_slice() {
             [] if name == "train" => {
-                return Err(Failure::usage("there is no training text")
+                return Err(Failure::usage("the training text is missing")
                     .hint("--train SOURCE,TARGET, e.g. --train train.en,train.de"));
             }
             [] => {}
