@@ -51,6 +51,7 @@ SHAPES = {
     "mnist-cnn-keras": "128x28",
     # Rows and steps of a window.
     "ptb-lstm-small": "20x20",
+    "ptb-lstm-medium": "20x35",
     "ptb-lstm-pytorch": "20x35",
     "ptb-lstm-pytorch-tied": "20x35",
     # Texts and positions, of the recipes' own batches. The longest question decides those of `trec-cnn-kim`; here it has 37 words.
