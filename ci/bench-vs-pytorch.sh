@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Training updates and layers of zoo against PyTorch's on this machine's CPU, turn by turn: a table, and results/data/bench/NAME.json.
+# Training updates and layers of zoo against PyTorch's on this machine's CPU, turn by turn: a table,
+# and results/data/bench/NAME.json.
 #
 #   ci/bench-vs-pytorch.sh NAME [options of tests/reference/bench_vs_pytorch.py]
 #
-# PYTHON names an interpreter with PyTorch (python3). Times mean something on a machine that does nothing else.
+# PYTHON names an interpreter with PyTorch (python3). Times mean something on a machine that does
+# nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?give the record a name, e.g. cpu-2026-11}

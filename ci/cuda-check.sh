@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Checks the CUDA build without a GPU: NVRTC compiles every kernel, and a stand-in driver executes the
-# PTX on the processor. ci/cuda_standin/README.md says what that proves.
+# Checks the CUDA build without a GPU: NVRTC compiles every kernel, and a stand-in driver executes
+# the PTX on the processor. ci/cuda_standin/README.md says what that proves.
 #
 #   ci/cuda-check.sh quick       our kernels in FP32, with threads forward and reversed
 #   ci/cuda-check.sh thorough    a smoke tier against the CPU's losses, parity of three tasks, our
 #                                kernels in FP16 and BF16
 #
 # Fails on an unexpected exit code, a compilation that fails, a launch that a driver would refuse, a
-# fault of a kernel (a misaligned access, an access outside of memory, threads that wait at different
-# barriers), and a kernel of ours that spills registers.
+# fault of a kernel (a misaligned access, an access outside of memory, threads that wait at
+# different barriers), and a kernel of ours that spills registers.
 #
 # When ZOO_CUDA_CHECK_SECONDS (quick 360, thorough 3600; the build does not count) have passed, the
 # step is ended and the rest is skipped, with a note. Wheels of NVRTC are fetched with pip into
-# ZOO_CUDA_CACHE (cuda-standin of the target folder) and kept there with the translated kernels. Where
-# they cannot be had, or python3 or gcc is missing, nothing is checked and the exit code is 0.
+# ZOO_CUDA_CACHE (cuda-standin of the target folder) and kept there with the translated kernels.
+# Where they cannot be had, or python3 or gcc is missing, nothing is checked and the exit code is 0.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stage=${1:-}
@@ -47,8 +47,8 @@ failed() {
     exit 1
 }
 
-# Runs zoo on the stand-in: the expected exit codes and a name come first. Output goes to $scratch/out,
-# messages to $scratch/errors.
+# Runs zoo on the stand-in: the expected exit codes and a name come first. Output goes to
+# $scratch/out, messages to $scratch/errors.
 on_standin() {
     local codes=$1 name=$2 code=0 limit
     shift 2

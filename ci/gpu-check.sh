@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# What can be said of the GPU builds without a GPU: they compile, they do not panic without a driver, CUDA's own kernels agree with Burn's
-# operations on a stand-in driver (ci/cuda-check.sh), and on Vulkan (Mesa's software driver will do) wgpu's own kernels do and compute
-# the reference fixtures, with operations fused and unfused. Kernels are kept in the home, and used again.
+# What can be said of the GPU builds without a GPU: they compile, they do not panic without a
+# driver, CUDA's own kernels agree with Burn's operations on a stand-in driver (ci/cuda-check.sh),
+# and on Vulkan (Mesa's software driver will do) wgpu's own kernels do and compute the reference
+# fixtures, with operations fused and unfused. Kernels are kept in the home, and used again.
 #
 #   ci/gpu-check.sh
 #
-# Root on Debian without a Vulkan driver gets Mesa's installed; ZOO_INSTALL=no leaves the machine as it is. Processors are slow GPUs: a
-# step is ended, and none is begun, when ZOO_GPU_CHECK_SECONDS (9000) have passed; what was left out is said. The order is that of what a
-# fault costs: the build and CUDA's quick stage come first.
+# Root on Debian without a Vulkan driver gets Mesa's installed; ZOO_INSTALL=no leaves the machine as
+# it is. Processors are slow GPUs: a step is ended, and none is begun, when ZOO_GPU_CHECK_SECONDS
+# (9000) have passed; what was left out is said. The order is that of what a fault costs: the build
+# and CUDA's quick stage come first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -35,7 +37,8 @@ on_vulkan() {
         *) return "$code" ;;
     esac
 }
-# Own kernels against the same in Burn's operations. What multiplies is tuned for each shape first, which a processor takes minutes for.
+# Own kernels against the same in Burn's operations. What multiplies is tuned for each shape first,
+# which a processor takes minutes for.
 kernels() {
     local name=$1
     shift

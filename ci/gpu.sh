@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again, one that was cut off goes on:
-# call it until it says that all stages ended.
+# What needs an NVIDIA GPU, in stages of at most ten minutes. A stage that ended is not begun again,
+# one that was cut off goes on: call it until it says that all stages ended.
 #
 #   OUT=folder ci/gpu.sh [STAGE…]      stages: doctor kernels kernels-fp16 kernels-bf16 kernels-unfused
 #                                      kernels-unfused-fp16 kernels-unfused-bf16 strict parity-tf32
 #                                      parity-fp16 parity-bf16 parity-unfused speech bench smoke yesno
 #                                      reversal multi30k
 #
-# Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY names a program that was built
-# elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features cuda-unfused`, packed with xz or not; else they are built here, in
-# a target folder of their own so that features do not undo the usual build. Products of FP32 are FP32 (`--fp32 strict`) except where
-# TF32 is in the name; the stages doctor and strict record how the device multiplies in each type. Kernels that were compiled once are
-# kept in OUT/home/kernels, so that what goes on does not begin with them. ZOO_MIRROR names the corpora where there is no network;
-# SECONDS_PER_CALL (540) bounds one call; ZOO_DEVICE (cuda:0) names another device, so that the script itself can be tried without a GPU.
+# Needs a CUDA driver, NVRTC and the toolkit's headers (CUDA_PATH, or /usr/local/cuda). ZOO_BINARY
+# names a program that was built elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features
+# cuda-unfused`, packed with xz or not; else they are built here, in a target folder of their own so
+# that features do not undo the usual build. Products of FP32 are FP32 (`--fp32 strict`) except
+# where TF32 is in the name; the stages doctor and strict record how the device multiplies in each
+# type. Kernels that were compiled once are kept in OUT/home/kernels, so that what goes on does not
+# begin with them. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540)
+# bounds one call; ZOO_DEVICE (cuda:0) names another device, so that the script itself can be tried
+# without a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${OUT:?set OUT to a folder for the records}"
@@ -53,7 +56,8 @@ program() {
 zoo=$(program "${ZOO_BINARY:-}" "$feature")
 export ZOO_HOME="$OUT/home"
 
-# Runs zoo until the call's end. Verdicts of any kind are results, and so is a difference that was found; anything else is a fault.
+# Runs zoo until the call's end. Verdicts of any kind are results, and so is a difference that was
+# found; anything else is a fault.
 run() {
     local name=$1 left=$((end - SECONDS)) code=0
     shift
@@ -61,7 +65,8 @@ run() {
         echo "no time is left in this call: call again to go on with $name"
         exit 0
     fi
-    # In the foreground: else the program gets the signal twice, and the second one stops it without saving.
+    # In the foreground: else the program gets the signal twice, and the second one stops it without
+    # saving.
     timeout --foreground --signal INT "$left" "$zoo" "$@" --device "$device" --format json >"$OUT/$name.json" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
     echo "$name ended with $code" | tee -a "$OUT/codes.txt"
     ended=$code
@@ -83,7 +88,8 @@ run() {
     esac
 }
 
-# What has just run must have found no difference. What did is told again at the end, and its stage is begun again by the next call.
+# What has just run must have found no difference. What did is told again at the end, and its stage
+# is begun again by the next call.
 faults=()
 holds() {
     if [ "$ended" != 0 ]; then
@@ -102,7 +108,8 @@ unfused() {
     "$@"
     zoo=$fused
 }
-# Own kernels against the same in Burn's operations, values and gradients; update rules against the host's.
+# Own kernels against the same in Burn's operations, values and gradients; update rules against the
+# host's.
 kernels-in-fp32() {
     run "$1" verify --kernels --fp32 strict
     holds "$1"
@@ -126,7 +133,8 @@ parity-tf32() {
         echo "$device has no TF32" | tee -a "$OUT/codes.txt"
     fi
 }
-# The same in halves, within limits of their own; a type that the device has not is no fault of ours.
+# The same in halves, within limits of their own; a type that the device has not is no fault of
+# ours.
 in-halves() {
     local compute=$1 name=$2
     shift 2
@@ -151,7 +159,8 @@ speech() {
     run speech verify "${names[@]}" --to parity --fp32 strict
     holds speech
 }
-# Updates a second at full size, on generated batches of the published shape where the text is not there.
+# Updates a second at full size, on generated batches of the published shape where the text is not
+# there.
 bench() {
     local recipe
     for recipe in multi30k-transformer-tiny transformer-base transformer-big; do

@@ -1,5 +1,5 @@
-// NVRTC with a record. The real library compiles; the source's hash is written into the PTX, by which
-// the driver knows it again.
+// NVRTC with a record. The real library compiles; the source's hash is written into the PTX, by
+// which the driver knows it again.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

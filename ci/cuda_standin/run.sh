@@ -4,8 +4,8 @@
 #   run.sh CACHE LOG PROGRAM [ARGUMENT…]
 #
 # CACHE is what prepare.sh made. LOG gets nvrtc.log, driver.log, the PTX of each kernel, and sources
-# that do not compile. Give the program a ZOO_HOME of its own: kernels and choices that were timed here
-# must never reach a real card.
+# that do not compile. Give the program a ZOO_HOME of its own: kernels and choices that were timed
+# here must never reach a real card.
 #
 #   STANDIN_CARD=h100|a100|v100   the card (h100)
 #   STANDIN_DRIVER=12090          the version of CUDA that the driver supports

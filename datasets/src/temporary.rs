@@ -1,8 +1,8 @@
 //! Temporary folders, and the removal of what killed processes left in a data home.
 //!
-//! A folder has a lock file beside it, as the temporary files of [`zoo_recipes::atomic`] have a lock.
-//! A later process can therefore remove the remains of a dead process (a half unpacked corpus may
-//! take tens of gigabytes) without touching those of a live one.
+//! A folder has a lock file beside it, as the temporary files of [`zoo_recipes::atomic`] have a
+//! lock. A later process can therefore remove the remains of a dead process (a half unpacked corpus
+//! may take tens of gigabytes) without touching those of a live one.
 
 use std::ffi::OsStr;
 use std::fs;

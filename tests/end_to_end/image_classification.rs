@@ -1,5 +1,5 @@
-//! Image classification: from generated pictures or own folders to verdicts, pictures of errors, and
-//! the class of a file.
+//! Image classification: from generated pictures or own folders to verdicts, pictures of errors,
+//! and the class of a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,8 @@ fn generated_pictures_go_from_a_recipe_to_records_and_pictures_of_errors() {
     assert!(confidences.is_sorted_by(|one, next| one >= next), "{confidences:?}");
     assert!(labels.lines().all(|label| label.parse::<u32>().is_ok_and(|label| label < 10)));
 
-    // The picture of an error gets the answer that the evaluation gave. Enlarged pixels shrink to themselves.
+    // The picture of an error gets the answer that the evaluation gave. Enlarged pixels shrink to
+    // themselves.
     let error = &samples[1];
     let picture = eval.join(error["files"][0]["file"].as_str().unwrap());
     let run = run.to_str().unwrap();

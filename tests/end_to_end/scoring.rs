@@ -68,7 +68,8 @@ fn records_are_scored_by_their_signature() {
     let f1 = ["score", "--hypotheses", "classes", "--references", "labels", "--metric", "f1"];
     let told = zoo.ends_with(2, &f1).stderr;
     assert!(told.contains("--classes <N>"), "{told}");
-    // Class 0: 1 of 2 records, 1 of 1 answers; class 1: 1 of 1, 1 of 1; class 2: no record, 1 answer.
+    // Class 0: 1 of 2 records, 1 of 1 answers; class 1: 1 of 1, 1 of 1; class 2: no record, 1
+    // answer.
     let text = zoo.ends_with(0, &[&f1[..], &["--classes", "3"]].concat()).stdout;
     assert!(text.starts_with("f1 55.56\nby class: 0 66.67, 1 100.00, 2 0.00\n"), "{text}");
     // Classes that no record has cost neither time nor memory.

@@ -117,7 +117,8 @@ fn own_lines_are_learned_and_told_apart() {
 fn the_plan_of_a_cross_validation_counts_every_model() {
     let zoo = Zoo::new();
     let plan = zoo.ends_with(0, &["reproduce", "mr-cnn-kim", "--arms", "fp32", "--plan"]).stdout;
-    // Ten models of 5,990,702; each of 25 epochs has nine tenths of 10,662 texts ten times, 50 together.
+    // Ten models of 5,990,702; each of 25 epochs has nine tenths of 10,662 texts ten times, 50
+    // together.
     assert!(plan.contains("59,907,020 parameters, at most 48,000 updates"), "{plan}");
 }
 

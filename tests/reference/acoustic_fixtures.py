@@ -1,9 +1,11 @@
 """Acoustic models -> tests/fixtures/acoustic.safetensors.
 
-Every utterance is computed by itself, without any padding but that of its own convolutions; batch norms see the frames of all. For each case
-CASE: `CASE/features` [frames, features] of the utterances behind each other, `CASE/lengths`, `CASE/labels`, `CASE/label_lengths`,
-`CASE/weights/PATH` under our paths, `CASE/logits` [frames, classes], `CASE/loss` (CTC, summed; the blank is the last class),
-`CASE/gradients/PATH`, and `CASE/folded/PATH`, the running statistics with this batch in them.
+Every utterance is computed by itself, without any padding but that of its own convolutions; batch
+norms see the frames of all. For each case CASE: `CASE/features` [frames, features] of the
+utterances behind each other, `CASE/lengths`, `CASE/labels`, `CASE/label_lengths`,
+`CASE/weights/PATH` under our paths, `CASE/logits` [frames, classes], `CASE/loss` (CTC, summed; the
+blank is the last class), `CASE/gradients/PATH`, and `CASE/folded/PATH`, the running statistics with
+this batch in them.
 """
 
 import math
@@ -50,7 +52,9 @@ def activated(x, kind):
 
 
 def same(x, kernel, stride, dilation, dim):
-    """Zeros for ceil(size / stride) outputs, the odd one behind; frames first become a multiple of the stride."""
+    """Zeros for ceil(size / stride) outputs, the odd one behind; frames first become a multiple of
+    the stride.
+    """
     behind = -x.shape[dim] % stride
     total = dilation * (kernel - 1) + 1 - stride
     pads = [0, 0] * (x.dim() - 1 - dim) + [max(total, 0) // 2, behind + max(total, 0) - max(total, 0) // 2]

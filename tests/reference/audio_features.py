@@ -4,12 +4,15 @@
     python -m venv old && old/bin/pip install resampy==0.2.2 "setuptools<80"
     python audio_features.py --recording sense_and_sensibility_01_austen_64kb-0930.wav --old-python old/bin/python
 
-Writes tests/fixtures/audio_features.safetensors: a piece of a recording at 16 kHz (LibriVox, public domain; as packed with
-pocketsphinx, test/data/librivox) and of generated sound at 8 kHz, and for each case its features; `zoo` in the metadata lists the
-cases with their specs. tests/fixtures/speech.flac is the same piece of the recording. The committed file was written with python_speech_features 0.6, librosa 0.11.0, kaldi-native-fbank 1.23.0,
-lhotse 1.33.0, resampy 0.2.2 and 0.4.3, torchaudio 2.11.0.
+Writes tests/fixtures/audio_features.safetensors: a piece of a recording at 16 kHz (LibriVox, public
+domain; as packed with pocketsphinx, test/data/librivox) and of generated sound at 8 kHz, and for
+each case its features; `zoo` in the metadata lists the cases with their specs.
+tests/fixtures/speech.flac is the same piece of the recording. The committed file was written with
+python_speech_features 0.6, librosa 0.11.0, kaldi-native-fbank 1.23.0, lhotse 1.33.0, resampy 0.2.2
+and 0.4.3, torchaudio 2.11.0.
 
-The recipes around the libraries are OpenSeq2Seq's (`open_seq2seq/data/speech2text/speech_utils.py`), before normalisation.
+The recipes around the libraries are OpenSeq2Seq's
+(`open_seq2seq/data/speech2text/speech_utils.py`), before normalisation.
 """
 
 import argparse
@@ -114,7 +117,9 @@ def old_kaiser_best(python, samples, rate, new_rate):
 
 
 def generated(rate):
-    """A chirp from 50 Hz to 3.8 kHz that grows out of noise; its first tenth is silent, its last loud enough to be cut."""
+    """A chirp from 50 Hz to 3.8 kHz that grows out of noise; its first tenth is silent, its last
+    loud enough to be cut.
+    """
     random = np.random.Generator(np.random.PCG64(20181015))
     time = np.arange(int(0.5 * rate)) / rate
     tone = np.sin(2 * np.pi * (50 * time + 3750 * time**2)) * np.linspace(0, 40000, len(time))
@@ -125,7 +130,9 @@ def generated(rate):
 
 
 def cases(recording, chirp):
-    """(name, sound, rate, spec, features); the features are of the precision in which the library computes."""
+    """(name, sound, rate, spec, features); the features are of the precision in which the library
+    computes.
+    """
     one = {"normalize": "none"}
     for output, features, pad_to in [("spectrogram", 96, 8), ("mfcc", 13, 8), ("log-mel", 64, 1)]:
         spec = {"kind": "python-speech-features", "output": output, "features": features, "pad_frames_to": pad_to, **one}

@@ -1,13 +1,15 @@
-"""What Tacotron 2 learns to write, by librosa: NVIDIA's mels, and OpenSeq2Seq's mels with linear magnitudes beside them.
+"""What Tacotron 2 learns to write, by librosa: NVIDIA's mels, and OpenSeq2Seq's mels with linear
+magnitudes beside them.
 
     pip install numpy librosa safetensors
     python audio_features_tacotron.py --recording LJSpeech-1.1/wavs/LJ001-0002.wav
 
-Writes tests/fixtures/audio_features_tacotron.safetensors: a piece of a recording of LJSpeech 1.1 (public domain) at 22,050 Hz, for each case
-its frames, and where `librosa.effects.trim` cuts; `zoo` in the metadata lists the cases with their specs. librosa computes in FP64 here: in
-FP32 its own noise is what is seen in the quiet bins. NVIDIA's transform is a convolution in PyTorch with the same window, centring and
-mirrored ends as `librosa.stft` with `pad_mode="reflect"`; OpenSeq2Seq calls librosa of 2018, whose default that was.
-Written with librosa 0.11.0.
+Writes tests/fixtures/audio_features_tacotron.safetensors: a piece of a recording of LJSpeech 1.1
+(public domain) at 22,050 Hz, for each case its frames, and where `librosa.effects.trim` cuts; `zoo`
+in the metadata lists the cases with their specs. librosa computes in FP64 here: in FP32 its own
+noise is what is seen in the quiet bins. NVIDIA's transform is a convolution in PyTorch with the
+same window, centring and mirrored ends as `librosa.stft` with `pad_mode="reflect"`; OpenSeq2Seq
+calls librosa of 2018, whose default that was. Written with librosa 0.11.0.
 """
 
 import argparse

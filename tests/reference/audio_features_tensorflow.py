@@ -1,10 +1,12 @@
-"""Cepstra as TensorFlow's own ops compute them, called as Mozilla's DeepSpeech does (`util/feeding.py`).
+"""Cepstra as TensorFlow's own ops compute them, called as Mozilla's DeepSpeech does
+(`util/feeding.py`).
 
     pip install numpy safetensors tensorflow-cpu
     python audio_features_tensorflow.py
 
-Reads the sounds of tests/fixtures/audio_features.safetensors; writes audio_features_tensorflow.safetensors beside it, in its layout. The
-committed file was written with tensorflow-cpu 2.21.0.
+Reads the sounds of tests/fixtures/audio_features.safetensors; writes
+audio_features_tensorflow.safetensors beside it, in its layout. The committed file was written with
+tensorflow-cpu 2.21.0.
 """
 
 import json
@@ -34,7 +36,8 @@ def through_tensorflow(signal, rate, features, window_ms=32.0, hop_ms=20.0, filt
     return made.numpy()[0]
 
 
-# Mozilla's, windows that are no power of two, every cepstrum; filters that end below half the rate, of silence as well.
+# Mozilla's, windows that are no power of two, every cepstrum; filters that end below half the rate,
+# of silence as well.
 CASES = [
     ("tensorflow.mozilla", "recording", 16000, {"features": 26}),
     ("tensorflow.25ms", "recording", 16000, {"features": 40, "window_ms": 25.0, "hop_ms": 10.0, "high_hz": 8000.0}),

@@ -1,11 +1,13 @@
-"""Seconds of audio that one core turns into features in a second: zoo, python_speech_features, librosa, Kaldi's, resamplers.
+"""Seconds of audio that one core turns into features in a second: zoo, python_speech_features,
+librosa, Kaldi's, resamplers.
 
     pip install -r as in audio_features.py
     python bench_features.py --recording FILE.wav --example ../../target/release/examples/features_speed
 
-The same recording, repeated to the same length, each library as `audio_features.py` calls it, with the normalisation that OpenSeq2Seq
-does behind it. The libraries and zoo take turns, round by round, and the fastest pass of all rounds counts: on a machine that others
-use as well, one of them alone is what the step takes.
+The same recording, repeated to the same length, each library as `audio_features.py` calls it, with
+the normalisation that OpenSeq2Seq does behind it. The libraries and zoo take turns, round by round,
+and the fastest pass of all rounds counts: on a machine that others use as well, one of them alone
+is what the step takes.
 """
 
 import argparse

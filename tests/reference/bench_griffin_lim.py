@@ -1,10 +1,12 @@
-"""Seconds of audio for which one core finds phases in a second, and magnitudes behind mels: zoo and librosa.
+"""Seconds of audio for which one core finds phases in a second, and magnitudes behind mels: zoo and
+librosa.
 
     pip install numpy librosa soundfile
     python bench_griffin_lim.py --recording FILE.wav --example ../../target/release/examples/griffin_lim_speed
 
-The same recording, repeated to the same length, 50 iterations from random phases in FP32. Both take turns, round by round, and the
-fastest pass of all rounds counts: on a machine that others use as well, one of them alone is what the step takes.
+The same recording, repeated to the same length, 50 iterations from random phases in FP32. Both take
+turns, round by round, and the fastest pass of all rounds counts: on a machine that others use as
+well, one of them alone is what the step takes.
 """
 
 import argparse

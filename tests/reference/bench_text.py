@@ -1,9 +1,11 @@
-"""Moses tokenisation and BPE of one core against the Hugging Face tokenizers library (`pip install tokenizers`).
+"""Moses tokenisation and BPE of one core against the Hugging Face tokenizers library (`pip install
+tokenizers`).
 
     python bench_text.py --text FILE --example ../../target/release/examples/text_speed
 
-Both encode the same tokenised lines with the same merges, and must find the same pieces; the fastest of several passes counts. The
-library has no Moses tokenizer; its own splitting at white space and punctuation (a simpler task) stands beside it.
+Both encode the same tokenised lines with the same merges, and must find the same pieces; the
+fastest of several passes counts. The library has no Moses tokenizer; its own splitting at white
+space and punctuation (a simpler task) stands beside it.
 """
 
 import argparse

@@ -1,11 +1,14 @@
-"""Training updates and layers of zoo and of PyTorch on the same machine, turn by turn, on full batches of the same shape.
+"""Training updates and layers of zoo and of PyTorch on the same machine, turn by turn, on full
+batches of the same shape.
 
     python bench_vs_pytorch.py --bin ../../target/release [--rounds 3] [--steps 4] [--threads 2] [--out FILE.json] [RECIPE or LAYER…]
     python bench_vs_pytorch.py --bin ../../target/release decoding:gnmt-v2
 
-A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up of its own. A ratio above 1 means that
-zoo is faster: the geometric mean over the rounds. `decoding:RECIPE` is a beam search with fresh weights. Layers are forward and backward passes, the median of a block's. `ci/bench-vs-pytorch.sh`
-builds zoo and calls this. `memory` is the most that a process of its own had resident over some updates, libraries included.
+A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up
+of its own. A ratio above 1 means that zoo is faster: the geometric mean over the rounds.
+`decoding:RECIPE` is a beam search with fresh weights. Layers are forward and backward passes, the
+median of a block's. `ci/bench-vs-pytorch.sh` builds zoo and calls this. `memory` is the most that a
+process of its own had resident over some updates, libraries included.
 """
 
 import argparse
@@ -29,7 +32,8 @@ import fast_transformer
 from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
 
-# Full batches that a machine without a GPU can hold, as near to the published number of tokens as it pays to wait for.
+# Full batches that a machine without a GPU can hold, as near to the published number of tokens as
+# it pays to wait for.
 SHAPES = {
     "reversal-transformer": "64x51",
     "multi30k-transformer-tiny": "256x16",
@@ -54,14 +58,16 @@ SHAPES = {
     "ptb-lstm-medium": "20x35",
     "ptb-lstm-pytorch": "20x35",
     "ptb-lstm-pytorch-tied": "20x35",
-    # Texts and positions, of the recipes' own batches. The longest question decides those of `trec-cnn-kim`; here it has 37 words.
+    # Texts and positions, of the recipes' own batches. The longest question decides those of
+    # `trec-cnn-kim`; here it has 37 words.
     "imdb-fasttext-keras": "32x400",
     "imdb-cnn-keras": "32x400",
     "imdb-bilstm-keras": "32x100",
     "imdb-cnn-lstm-keras": "30x100",
     "trec-cnn-kim": "50x45",
 }
-# Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken for so many frames.
+# Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken
+# for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
 # Types of the products. In bf16, PyTorch has autocast; neither scales the loss.
 MODES = ["fp32", "bf16"]

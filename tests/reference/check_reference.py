@@ -1,4 +1,6 @@
-"""The reference against PyTorch's own modules, where PyTorch has them: layers, label smoothing, Adam, SGD, LazyAdam; and a whole model."""
+"""The reference against PyTorch's own modules, where PyTorch has them: layers, label smoothing,
+Adam, SGD, LazyAdam; and a whole model.
+"""
 
 import torch
 from torch import nn
@@ -12,7 +14,9 @@ from transformer import Layer, cross_entropy
 
 
 def copied(layer, other):
-    """Copies a `Layer`'s weights into `nn.TransformerEncoderLayer` or `nn.TransformerDecoderLayer`."""
+    """Copies a `Layer`'s weights into `nn.TransformerEncoderLayer` or
+    `nn.TransformerDecoderLayer`.
+    """
     pairs = [("self_attn", layer.self_attention)]
     norms = [layer.self_attention_norm, layer.feed_forward_norm]
     if layer.cross:
@@ -90,7 +94,8 @@ def check_optimizers():
             optimizer.step()
             weight = getattr(update_rules, spec["kind"])(weight, gradient, state, lr, spec)
             torch.testing.assert_close(weight, other.detach())
-    # torch.optim.SparseAdam is lazy in the same way, with epsilon at the corrected root's place times its correction.
+    # torch.optim.SparseAdam is lazy in the same way, with epsilon at the corrected root's place
+    # times its correction.
     spec = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-12}
     weight, state = torch.randn(5, 3), {}
     other = nn.Parameter(weight.clone())
@@ -105,7 +110,9 @@ def check_optimizers():
 
 
 def lstm(layers, names, **sizes):
-    """`nn.LSTM` with the weights of our layers; `names` are the suffixes that it gives to theirs."""
+    """`nn.LSTM` with the weights of our layers; `names` are the suffixes that it gives to
+    theirs.
+    """
     other = nn.LSTM(**sizes, batch_first=True)
     with torch.no_grad():
         for ours, name in zip(layers, names):
@@ -115,7 +122,9 @@ def lstm(layers, names, **sizes):
 
 
 def check_joeynmt():
-    """Logits of the recurrent model as JoeyNMT wires PyTorch's modules: packed sequences, final states, one step at a time."""
+    """Logits of the recurrent model as JoeyNMT wires PyTorch's modules: packed sequences, final
+    states, one step at a time.
+    """
     spec, specials = FIXTURES["seq2seq_lstm_joeynmt"][:2]
     vocabulary = {"size": 21, **SPECIALS[specials]}
     model = Seq2Seq(spec, vocabulary)

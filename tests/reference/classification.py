@@ -4,10 +4,12 @@
     pip install scikit-learn==1.7.2
     python tests/reference/classification.py > results/tests/fixtures/classification_goldens.json
 
-Scores of a few classes with one decimal, so that ties abound; of each case the right answers among the first k by scikit-learn's
-`top_k_accuracy_score` (of equal scores the last class is first) and by NumPy's stable sort (the first class is first, as in its argmax),
-precision, recall and F1 of each class that labels or answers have (of equal scores the first class is the answer) and F1's mean over them,
-a ranking of the classes by the latter, and the mean negative log-likelihood in nats of the softmax (`log_loss`), with e to its power.
+Scores of a few classes with one decimal, so that ties abound; of each case the right answers among
+the first k by scikit-learn's `top_k_accuracy_score` (of equal scores the last class is first) and
+by NumPy's stable sort (the first class is first, as in its argmax), precision, recall and F1 of
+each class that labels or answers have (of equal scores the first class is the answer) and F1's mean
+over them, a ranking of the classes by the latter, and the mean negative log-likelihood in nats of
+the softmax (`log_loss`), with e to its power.
 """
 
 import json

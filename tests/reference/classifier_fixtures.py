@@ -1,12 +1,15 @@
 """Classifiers of pictures -> tests/fixtures/classifier.safetensors.
 
-For each case CASE: `CASE/pixels` [pictures, height, width, channels], `CASE/labels`, `CASE/weights/PATH` under our paths, `CASE/logits`,
-`CASE/loss` (cross-entropy, summed over the pictures), `CASE/top1` (number of right answers), `CASE/gradients/PATH` and
-`CASE/pixel_gradients` of the mean over the pictures, and `CASE/updated/PATH`, the weights after one update by SGD. Everything is computed in
-evaluation mode: dropout does nothing. Pixels have few different values, so that many maxima of pixels are equal.
+For each case CASE: `CASE/pixels` [pictures, height, width, channels], `CASE/labels`,
+`CASE/weights/PATH` under our paths, `CASE/logits`, `CASE/loss` (cross-entropy, summed over the
+pictures), `CASE/top1` (number of right answers), `CASE/gradients/PATH` and `CASE/pixel_gradients`
+of the mean over the pictures, and `CASE/updated/PATH`, the weights after one update by SGD.
+Everything is computed in evaluation mode: dropout does nothing. Pixels have few different values,
+so that many maxima of pixels are equal.
 
-`CASE/half/logits`, `CASE/half/loss` and `CASE/half/gradients/PATH` are computed with FP16 products: operands and results of products, results
-of other layers, and all their gradients are rounded to FP16 (`half_precision.py`); the loss is not.
+`CASE/half/logits`, `CASE/half/loss` and `CASE/half/gradients/PATH` are computed with FP16 products:
+operands and results of products, results of other layers, and all their gradients are rounded to
+FP16 (`half_precision.py`); the loss is not.
 """
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Convolutions and batch norms by PyTorch, in FP64 from values that are exact in FP32: `tests/fixtures/convolution.safetensors`.
+"""Convolutions and batch norms by PyTorch, in FP64 from values that are exact in FP32:
+`tests/fixtures/convolution.safetensors`.
 
-Inputs and outputs have their channels last, weights are as PyTorch keeps them. Padding is [before, behind] for height and width,
-put around the input by `pad`, so that it may be unlike.
+Inputs and outputs have their channels last, weights are as PyTorch keeps them. Padding is [before,
+behind] for height and width, put around the input by `pad`, so that it may be unlike.
 """
 
 import numpy as np
@@ -10,7 +11,8 @@ import torch.nn.functional as F
 
 from fixture import save
 
-# name: input [batch, height, width, channels], weight, stride, dilation, padding (height, width), groups, bias
+# name: input [batch, height, width, channels], weight, stride, dilation, padding (height, width),
+# groups, bias
 CONVOLUTIONS = {
     "conv1d_same": ([2, 1, 19, 6], [8, 6, 1, 5], [1, 1], [1, 1], [[0, 0], [2, 2]], 1, True),
     "conv1d_stride": ([3, 1, 23, 20], [17, 20, 1, 11], [1, 2], [1, 1], [[0, 0], [5, 5]], 1, True),

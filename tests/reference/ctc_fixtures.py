@@ -1,7 +1,8 @@
 """PyTorch's CTC loss of 200 random utterances -> tests/fixtures/ctc.safetensors.
 
-Each of `frames`, `classes`, `blank`, `label_lengths`, `loss` has a number for each utterance; `labels`, and `logits` and `gradient` [frames,
-classes] of one utterance after the other, are behind each other. `loss` is infinite where no alignment exists; the gradients are those of
+Each of `frames`, `classes`, `blank`, `label_lengths`, `loss` has a number for each utterance;
+`labels`, and `logits` and `gradient` [frames, classes] of one utterance after the other, are behind
+each other. `loss` is infinite where no alignment exists; the gradients are those of
 `zero_infinity`.
 """
 

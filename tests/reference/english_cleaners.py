@@ -1,12 +1,15 @@
-"""How numbers, money, abbreviations and Latin letters are read, by the packages that NVIDIA's Tacotron 2 uses.
+"""How numbers, money, abbreviations and Latin letters are read, by the packages that NVIDIA's
+Tacotron 2 uses.
 
     pip install inflect==7.0.0 Unidecode==1.3.8
     python english_cleaners.py --metadata metadata.csv
 
-Writes tests/fixtures/english_cleaners.json: `patterns`, every distinct word of LJSpeech 1.1's printed text that has a digit, as it is read (the
-metadata is in the public domain); `numbers` and `ordinals` around every corner of the rules; `texts`; and `ascii`, Unidecode's result for the
-characters of Latin-1, Latin Extended-A and General Punctuation. The steps are those of Keith Ito's cleaners in their order, but that `£` is
-kept through the step to ASCII: there it becomes `PS`, and the rule for pounds is never asked.
+Writes tests/fixtures/english_cleaners.json: `patterns`, every distinct word of LJSpeech 1.1's
+printed text that has a digit, as it is read (the metadata is in the public domain); `numbers` and
+`ordinals` around every corner of the rules; `texts`; and `ascii`, Unidecode's result for the
+characters of Latin-1, Latin Extended-A and General Punctuation. The steps are those of Keith Ito's
+cleaners in their order, but that `£` is kept through the step to ASCII: there it becomes `PS`, and
+the rule for pounds is never asked.
 """
 
 import argparse

@@ -1,6 +1,8 @@
-"""Acoustic models with CTC as plain PyTorch trains them, on full batches: its own convolutions, GRU, LSTM, batch norm, CTC, SGD and NovoGrad.
+"""Acoustic models with CTC as plain PyTorch trains them, on full batches: its own convolutions,
+GRU, LSTM, batch norm, CTC, SGD and NovoGrad.
 
-The layers are those of a recipe's resolved `[model.encoder]`. All utterances have the same length, so that nothing is masked.
+The layers are those of a recipe's resolved `[model.encoder]`. All utterances have the same length,
+so that nothing is masked.
 """
 
 import math
@@ -32,7 +34,9 @@ def activation(kind, dropout):
 
 
 class Convolutions(nn.Module):
-    """Over time: [utterances, channels, frames]; with projections of what is added before the last activation, `added` channels each."""
+    """Over time: [utterances, channels, frames]; with projections of what is added before the last
+    activation, `added` channels each.
+    """
 
     def __init__(self, layer, channels, norm, added):
         super().__init__()

@@ -1,6 +1,8 @@
-"""Classifiers of pictures as plain PyTorch trains them, on full batches: its own convolutions, pools, dropout and optimizers.
+"""Classifiers of pictures as plain PyTorch trains them, on full batches: its own convolutions,
+pools, dropout and optimizers.
 
-The layers are those of a recipe's resolved `[model]`. Pictures lie in the channels-last format, which is the faster one on a CPU.
+The layers are those of a recipe's resolved `[model]`. Pictures lie in the channels-last format,
+which is the faster one on a CPU.
 """
 
 import torch

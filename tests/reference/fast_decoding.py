@@ -1,6 +1,7 @@
-"""Beam search of the models of fast_seq2seq.py and fast_transformer.py as a practitioner writes it in PyTorch for speed: hypotheses of all
-sentences in one batch, states kept between steps and taken along by `index_select`, one `topk` a step. What has ended goes on with its end
-token and keeps its place. For full batches: no source is masked.
+"""Beam search of the models of fast_seq2seq.py and fast_transformer.py as a practitioner writes it
+in PyTorch for speed: hypotheses of all sentences in one batch, states kept between steps and taken
+along by `index_select`, one `topk` a step. What has ended goes on with its end token and keeps its
+place. For full batches: no source is masked.
 """
 
 import torch

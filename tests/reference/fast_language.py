@@ -1,6 +1,8 @@
-"""LSTM language models as plain PyTorch trains them: its own LSTM, loss and clipping, with the state carried from window to window.
+"""LSTM language models as plain PyTorch trains them: its own LSTM, loss and clipping, with the
+state carried from window to window.
 
-The model is that of a recipe's resolved `[model]`, as pytorch/examples word_language_model writes it.
+The model is that of a recipe's resolved `[model]`, as pytorch/examples word_language_model writes
+it.
 """
 
 import torch

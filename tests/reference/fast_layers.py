@@ -1,8 +1,10 @@
-"""Layers as fast as PyTorch has them on a CPU without compiling, for `bench_vs_pytorch.py`; `zoo/models/examples/layers.rs` has the same ones.
+"""Layers as fast as PyTorch has them on a CPU without compiling, for `bench_vs_pytorch.py`;
+`zoo/models/examples/layers.rs` has the same ones.
 
-A layer is a function that makes one forward and backward pass: the output, and the gradients of input and parameters where that of the
-output is ones. In bf16 by autocast, with what comes in as bf16; recurrent layers, which autocast leaves in FP32 or does not know, are
-tried as modules in bfloat16 too, and 2-D convolutions in both layouts: the fastest counts.
+A layer is a function that makes one forward and backward pass: the output, and the gradients of
+input and parameters where that of the output is ones. In bf16 by autocast, with what comes in as
+bf16; recurrent layers, which autocast leaves in FP32 or does not know, are tried as modules in
+bfloat16 too, and 2-D convolutions in both layouts: the fastest counts.
 """
 
 import time

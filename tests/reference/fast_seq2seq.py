@@ -1,6 +1,7 @@
-"""Recurrent and convolutional translation as a practitioner writes it in PyTorch for speed: `nn.LSTM` over whole sequences, attention of
-all positions at once, `conv1d` with PyTorch's own weight normalisation. For full batches: nothing is masked. Built from the same `[model]`
-block as seq2seq.py, with the same parameters; only what the benchmarked recipes have is here.
+"""Recurrent and convolutional translation as a practitioner writes it in PyTorch for speed:
+`nn.LSTM` over whole sequences, attention of all positions at once, `conv1d` with PyTorch's own
+weight normalisation. For full batches: nothing is masked. Built from the same `[model]` block as
+seq2seq.py, with the same parameters; only what the benchmarked recipes have is here.
 """
 
 import torch

@@ -1,7 +1,9 @@
-"""Tacotron 2 as plain PyTorch trains it and lets it speak, on full batches: its own convolutions, LSTM, LSTM cells, batch norm and Adam.
+"""Tacotron 2 as plain PyTorch trains it and lets it speak, on full batches: its own convolutions,
+LSTM, LSTM cells, batch norm and Adam.
 
-The sizes are those of a recipe's resolved `[model]`. All utterances have the same length, and all texts, so that nothing is masked. What the
-decoder's loop does not need is outside of it: the pre-net, the projections of frames and stops, the post-net.
+The sizes are those of a recipe's resolved `[model]`. All utterances have the same length, and all
+texts, so that nothing is masked. What the decoder's loop does not need is outside of it: the
+pre-net, the projections of frames and stops, the post-net.
 """
 
 import torch
@@ -38,7 +40,8 @@ class Model(nn.Module):
             layers.append(Convolution(source, conv["channels"], conv, conv["kernel"], nn.ReLU(), conv["dropout"]))
             source = conv["channels"]
         self.convolutions = nn.Sequential(*layers)
-        # A second bias that is always zeros is no parameter of the published system, but PyTorch's layer has it.
+        # A second bias that is always zeros is no parameter of the published system, but PyTorch's
+        # layer has it.
         self.lstm = nn.LSTM(source, encoder["units"], bidirectional=True, batch_first=True)
         memory, prenet, units, layers = 2 * encoder["units"], spec["prenet"], spec["units"], []
         source = mels

@@ -1,6 +1,8 @@
-"""Classifiers of texts as plain PyTorch trains them, on full batches: its own embeddings, convolutions, LSTMs, dropout and optimizers.
+"""Classifiers of texts as plain PyTorch trains them, on full batches: its own embeddings,
+convolutions, LSTMs, dropout and optimizers.
 
-The layers are those of a recipe's resolved `[model]`. All texts of a batch have the same length, as zoo's have in a timing by shape.
+The layers are those of a recipe's resolved `[model]`. All texts of a batch have the same length, as
+zoo's have in a timing by shape.
 """
 
 import torch
@@ -40,7 +42,9 @@ def started(layer, start):
 
 
 class Channels(nn.Module):
-    """[texts, positions, width] -> [texts, width, positions], the layout of PyTorch's convolutions and pools."""
+    """[texts, positions, width] -> [texts, width, positions], the layout of PyTorch's convolutions
+    and pools.
+    """
 
     def forward(self, x):
         return x.transpose(1, 2)
@@ -58,7 +62,9 @@ class OverPositions(nn.Module):
 
 
 class Kernels(nn.Module):
-    """Convolutions side by side, each with ReLU and the maximum over positions. ReLU and maximum commute: fewer numbers first."""
+    """Convolutions side by side, each with ReLU and the maximum over positions. ReLU and maximum
+    commute: fewer numbers first.
+    """
 
     def __init__(self, width, layer):
         super().__init__()
@@ -72,8 +78,9 @@ class Kernels(nn.Module):
 class LastOutput(nn.Module):
     """An LSTM's output at its last position, of both directions if there are two.
 
-    Keras's examples have hard-sigmoid gates, 0.2 x + 0.5 within 0 and 1, which zoo computes. PyTorch has no such LSTM. One written step by
-    step in Python has no fused kernel, so `nn.LSTM`, whose gates are sigmoids, stands here: the faster one for PyTorch.
+    Keras's examples have hard-sigmoid gates, 0.2 x + 0.5 within 0 and 1, which zoo computes.
+    PyTorch has no such LSTM. One written step by step in Python has no fused kernel, so `nn.LSTM`,
+    whose gates are sigmoids, stands here: the faster one for PyTorch.
     """
 
     def __init__(self, width, layer):
@@ -91,11 +98,13 @@ class LastOutput(nn.Module):
                     # Gates are i, f, g, o; Keras's `unit_forget_bias`.
                     parameter.data[units : 2 * units] = 1.0
                 else:
-                    # Keras has one bias vector. PyTorch's LSTM adds two: the second one stays 0, and nothing is spent on its gradient.
+                    # Keras has one bias vector. PyTorch's LSTM adds two: the second one stays 0,
+                    # and nothing is spent on its gradient.
                     parameter.requires_grad_(False)
 
     def forward(self, x):
-        # `nn.LSTM` refuses a bf16 input beside FP32 weights in some versions; autocast chooses the type of its products.
+        # `nn.LSTM` refuses a bf16 input beside FP32 weights in some versions; autocast chooses the
+        # type of its products.
         _, (last, _) = self.lstm(x.float())
         return torch.cat([last[0], last[1]], 1) if self.both else last[0]
 
@@ -106,12 +115,14 @@ class TextClassifier(nn.Module):
         layers = resolved["model"]["layer"]
         assert layers[0]["kind"] == "embedding", layers[0]
         first, width = layers[0], layers[0]["width"]
-        # Row 0 is padding. With `zero_padding` it is 0 and has no gradient, which is PyTorch's `padding_idx`.
+        # Row 0 is padding. With `zero_padding` it is 0 and has no gradient, which is PyTorch's
+        # `padding_idx`.
         self.embedding = nn.Embedding(rows(resolved), width, padding_idx=0 if first.get("zero_padding") else None)
         initialize(self.embedding.weight, first["weights"])
         if first.get("zero_padding"):
             nn.init.zeros_(self.embedding.weight[0].detach())
-        # Whether channels come before positions: a transposition stands only where the layout changes.
+        # Whether channels come before positions: a transposition stands only where the layout
+        # changes.
         found, channels_first, self.norms = [], False, []
 
         def layout(wanted):
@@ -180,8 +191,8 @@ class Optimizer:
 
     def step(self):
         if self.raw_root is not None:
-            # PyTorch adds epsilon to the corrected root. Keras adds it to the raw one, which is PyTorch's rule with epsilon divided by the
-            # root's correction.
+            # PyTorch adds epsilon to the corrected root. Keras adds it to the raw one, which is
+            # PyTorch's rule with epsilon divided by the root's correction.
             epsilon, beta2 = self.raw_root
             self.made += 1
             for group in self.of.param_groups:
@@ -198,7 +209,8 @@ class Training:
         self.binary = resolved["loss"]["kind"] == "binary-cross-entropy"
         learned = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.optimizer = Optimizer(resolved["train"], learned)
-        # Other words in each update, as zoo has: the rows of the embedding that are read and updated are not those of the last update.
+        # Other words in each update, as zoo has: the rows of the embedding that are read and
+        # updated are not those of the last update.
         count = rows(resolved)
         self.batches = [(torch.randint(count, (texts, positions)), torch.randint(classes, (texts,))) for _ in range(4)]
         self.mixed, self.made = mixed, 0

@@ -1,6 +1,7 @@
-"""The Transformer as a practitioner writes it in PyTorch for speed: joined projections, `scaled_dot_product_attention`, PyTorch's own
-losses, positions computed once. For full batches: nothing is masked but the future. Built from the same `[model]` block as
-transformer.py, with the same parameters up to the joining of matrices.
+"""The Transformer as a practitioner writes it in PyTorch for speed: joined projections,
+`scaled_dot_product_attention`, PyTorch's own losses, positions computed once. For full batches:
+nothing is masked but the future. Built from the same `[model]` block as transformer.py, with the
+same parameters up to the joining of matrices.
 """
 
 import torch
@@ -102,7 +103,9 @@ class FastTransformer(nn.Module):
 
 
 class Training:
-    """Updates of a model on random full batches: forward, backward, clipping if the recipe clips, fused Adam."""
+    """Updates of a model on random full batches: forward, backward, clipping if the recipe clips,
+    fused Adam.
+    """
 
     def __init__(self, recipe, rows, sentences, tokens, mixed):
         torch.manual_seed(1)

@@ -19,7 +19,9 @@ def stored(value):
 
 
 def save(name, tensors, description):
-    """Writes `tests/fixtures/NAME.safetensors`, its description as JSON under the metadata key `zoo`."""
+    """Writes `tests/fixtures/NAME.safetensors`, its description as JSON under the metadata key
+    `zoo`.
+    """
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.safetensors"
     part = path.with_suffix(".part")
@@ -54,7 +56,9 @@ def layout(value, indent=""):
 
 
 def randomize(model, seed):
-    """Weights that hide nothing: biases and norms are not 0 and 1. They are FP32 numbers, whatever the model computes in."""
+    """Weights that hide nothing: biases and norms are not 0 and 1. They are FP32 numbers, whatever
+    the model computes in.
+    """
     draw = np.random.default_rng(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():

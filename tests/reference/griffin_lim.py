@@ -1,11 +1,13 @@
-"""Spectra, magnitudes and mels turned back, and silence trimmed, as librosa does; silence also as DALI's nonsilent_region does, by its text.
+"""Spectra, magnitudes and mels turned back, and silence trimmed, as librosa does; silence also as
+DALI's nonsilent_region does, by its text.
 
     pip install numpy librosa soundfile safetensors torch
     python griffin_lim.py --clips LJSpeech-1.1/wavs
 
-Writes tests/fixtures/griffin_lim.safetensors with librosa 0.11.0; `zoo` in the metadata lists the cases. The sound is
-tests/fixtures/speech.flac, its samples taken as if there were 22,050 a second. librosa computes in FP64 here; how far its own FP32 is
-from that stands beside each waveform. Of the clips (LJSpeech 1.1) only numbers are kept: how near the spectra came, and where silence ends.
+Writes tests/fixtures/griffin_lim.safetensors with librosa 0.11.0; `zoo` in the metadata lists the
+cases. The sound is tests/fixtures/speech.flac, its samples taken as if there were 22,050 a second.
+librosa computes in FP64 here; how far its own FP32 is from that stands beside each waveform. Of the
+clips (LJSpeech 1.1) only numbers are kept: how near the spectra came, and where silence ends.
 """
 
 import argparse
@@ -151,7 +153,9 @@ def nonsilent(sound, window, below_db):
 
 
 def clips(folder):
-    """How near 32 iterations come: the distance of the magnitudes over their length. Random phases: the mean of three seeds."""
+    """How near 32 iterations come: the distance of the magnitudes over their length. Random phases:
+    the mean of three seeds.
+    """
     cases = []
     for path in sorted(folder.glob("*.wav"))[:4]:
         sound, rate = soundfile.read(path, dtype="float32")

@@ -1,13 +1,16 @@
-"""FP16 as a tensor core multiplies and as layers store it, by PyTorch: `tests/fixtures/half_precision.safetensors`.
+"""FP16 as a tensor core multiplies and as layers store it, by PyTorch:
+`tests/fixtures/half_precision.safetensors`.
 
-Operands are rounded to FP16 (`Tensor.half`), multiplied and added up in FP64, and the result is rounded to FP16 once. FP64 stands for
-the FP32 sums of a tensor core: of the sums here both round to the same FP16, but for one in some thousands that lies at the middle
-between two. Gradients are made of the same products, from a gradient of the output that is FP16 itself. Those of the cases named
+Operands are rounded to FP16 (`Tensor.half`), multiplied and added up in FP64, and the result is
+rounded to FP16 once. FP64 stands for the FP32 sums of a tensor core: of the sums here both round to
+the same FP16, but for one in some thousands that lies at the middle between two. Gradients are made
+of the same products, from a gradient of the output that is FP16 itself. Those of the cases named
 `small` are around the smallest FP16, so that many are subnormal and many are lost.
 
-Recurrent layers and the context of a recurrent decoder add what stands beside products: gates, softmax and a network's scores compute in
-FP64, which stands for FP32, and their results are rounded where they are stored. The backward passes are written out, because
-PyTorch's autograd would round in other places.
+Recurrent layers and the context of a recurrent decoder add what stands beside products: gates,
+softmax and a network's scores compute in FP64, which stands for FP32, and their results are rounded
+where they are stored. The backward passes are written out, because PyTorch's autograd would round
+in other places.
 """
 
 import numpy as np
@@ -43,7 +46,9 @@ class Linear(torch.autograd.Function):
 
 
 class Convolution(torch.autograd.Function):
-    """x [batch, height, width, channels], weight [out, channels / groups, height, width], bias [out]."""
+    """x [batch, height, width, channels], weight [out, channels / groups, height, width], bias
+    [out].
+    """
 
     @staticmethod
     def forward(ctx, x, weight, bias, stride, padding, groups):
@@ -63,7 +68,9 @@ class Convolution(torch.autograd.Function):
 
 
 class Attention(torch.autograd.Function):
-    """q, k, v [length, width] of one sequence, FP16 already; softmax in FP64, which stands for FP32."""
+    """q, k, v [length, width] of one sequence, FP16 already; softmax in FP64, which stands for
+    FP32.
+    """
 
     @staticmethod
     def forward(ctx, q, k, v, heads, causal):
@@ -101,7 +108,9 @@ def steps_of(lengths):
 
 
 class Lstm(torch.autograd.Function):
-    """The input's part of the gates i, f, g, o [rows, 4 hidden], FP16 already; weight [4 hidden, hidden]; from zeros."""
+    """The input's part of the gates i, f, g, o [rows, 4 hidden], FP16 already; weight [4 hidden,
+    hidden]; from zeros.
+    """
 
     @staticmethod
     def forward(ctx, gates, weight, lengths):
@@ -146,7 +155,9 @@ class Lstm(torch.autograd.Function):
 
 
 class Gru(torch.autograd.Function):
-    """The input's part of the gates r, z, n [rows, 3 hidden], FP16 already; weight [3 hidden, hidden], bias [3 hidden]; from zeros."""
+    """The input's part of the gates r, z, n [rows, 3 hidden], FP16 already; weight [3 hidden,
+    hidden], bias [3 hidden]; from zeros.
+    """
 
     @staticmethod
     def forward(ctx, gates, weight, bias, lengths):
@@ -187,8 +198,9 @@ class Gru(torch.autograd.Function):
 
 
 class Context(torch.autograd.Function):
-    """query [queries, units], key [keys, units], value [keys, width] of one source, FP16 already; scores are products, or with network
-    [units] w · tanh(query + key)."""
+    """query [queries, units], key [keys, units], value [keys, width] of one source, FP16 already;
+    scores are products, or with network [units] w · tanh(query + key).
+    """
 
     @staticmethod
     def forward(ctx, query, key, value, network):
@@ -281,7 +293,8 @@ def main():
     looked_at = {"query": half(draw(random, [9, 21])), "key": half(draw(random, [13, 21])), "value": half(draw(random, [13, 10]))}
     case("context_products", looked_at, lambda *leaves: Context.apply(*leaves, None))
     case("context_network", {**looked_at, "network": draw(random, [21])}, Context.apply)
-    # A sub-layer of a Transformer with the norm before it: what enters the residual stream is stored, and so is the stream.
+    # A sub-layer of a Transformer with the norm before it: what enters the residual stream is
+    # stored, and so is the stream.
     case("sublayer", {
         "x": draw(random, [21, 32]), "scale": 1 + draw(random, [32], 0.1), "shift": draw(random, [32], 0.1),
         "weight": draw(random, [32, 32], 32**-0.5), "bias": draw(random, [32], 0.1),

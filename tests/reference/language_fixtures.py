@@ -1,12 +1,15 @@
 """Language models -> tests/fixtures/language.safetensors.
 
-For each case CASE and each of two consecutive windows K in 0, 1: `CASE/K/inputs` and `CASE/K/targets` [rows, steps], `CASE/K/logits`,
-`CASE/K/nll` (summed over the targets), `CASE/K/gradients/PATH` of the loss, whose gradient is clipped by its global norm for the update,
-and `CASE/K/updated/PATH`, the weights after one update by SGD. The second window begins with the state at the end of the first, which is
-computed before the first update and carried without a gradient. `CASE/weights/PATH` are the first weights. No dropout.
+For each case CASE and each of two consecutive windows K in 0, 1: `CASE/K/inputs` and
+`CASE/K/targets` [rows, steps], `CASE/K/logits`, `CASE/K/nll` (summed over the targets),
+`CASE/K/gradients/PATH` of the loss, whose gradient is clipped by its global norm for the update,
+and `CASE/K/updated/PATH`, the weights after one update by SGD. The second window begins with the
+state at the end of the first, which is computed before the first update and carried without a
+gradient. `CASE/weights/PATH` are the first weights. No dropout.
 
-The LSTM is PyTorch's; with one bias vector the second is 0 and stays 0. The Transformer is nanoGPT's without biases, with PyTorch's
-attention. A case with `over` "sum-of-steps" multiplies the mean loss by the steps, as TensorFlow's tutorial does.
+The LSTM is PyTorch's; with one bias vector the second is 0 and stays 0. The Transformer is
+nanoGPT's without biases, with PyTorch's attention. A case with `over` "sum-of-steps" multiplies the
+mean loss by the steps, as TensorFlow's tutorial does.
 """
 
 import numpy as np

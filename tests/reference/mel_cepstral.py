@@ -4,10 +4,12 @@
     pip install numpy scipy librosa
     python tests/reference/mel_cepstral.py > results/tests/fixtures/mel_cepstral_goldens.json
 
-(Written with numpy 2.4.6, SciPy 1.17.1, librosa 0.11.0.) Spectrograms come from a generator that the test has as well, in arithmetic that
-is exact, so that both sides start from the same bits; of each pair are kept: cepstra of the first frames, the sum over the path of
-least cost and the path's length, the distortion with and without warping, the squared error. The path is searched in two ways,
-by librosa.sequence.dtw and by a loop that keeps the whole table; they must agree, and the search must have no second answer.
+(Written with numpy 2.4.6, SciPy 1.17.1, librosa 0.11.0.) Spectrograms come from a generator that
+the test has as well, in arithmetic that is exact, so that both sides start from the same bits; of
+each pair are kept: cepstra of the first frames, the sum over the path of least cost and the path's
+length, the distortion with and without warping, the squared error. The path is searched in two
+ways, by librosa.sequence.dtw and by a loop that keeps the whole table; they must agree, and the
+search must have no second answer.
 """
 
 import json
@@ -32,7 +34,9 @@ class Generator:
 
 
 def spectrogram(random, frames, mels):
-    """Logarithms from -11.5 to 2, neighbouring frames alike: each is the mean of the last and of noise."""
+    """Logarithms from -11.5 to 2, neighbouring frames alike: each is the mean of the last and of
+    noise.
+    """
     last, rows = [random.next() for _ in range(mels)], []
     for _ in range(frames):
         last = [(x + random.next()) / 2 for x in last]
@@ -41,7 +45,9 @@ def spectrogram(random, frames, mels):
 
 
 def spoken_again(random, target, length):
-    """The same with noise, first slower, then faster: frame t of `length` is that at frames x (t / length)^2, give or take 0.5."""
+    """The same with noise, first slower, then faster: frame t of `length` is that at frames x (t /
+    length)^2, give or take 0.5.
+    """
     frames = [target[t * t * len(target) // length**2] for t in range(length)]
     noisy = [[np.float32(np.float64(x) + random.next() - 0.5) for x in frame] for frame in frames]
     return np.array(noisy, np.float32)

@@ -1,8 +1,9 @@
 """Five updates of one 7 x 5 tensor by each update rule -> tests/fixtures/optimizers.safetensors.
 
-Tensors: `weight`, `gradients` [5, 7, 5], `sparse_gradients` [5, 7, 5] in which most rows are 0, `learning_rates` [5], and for each
-rule `RULE/weights` [5, 7, 5], the weights after each update. The rules' settings stand in the metadata. A rule whose name ends with
-"-vector" moves the same numbers as a vector of 35.
+Tensors: `weight`, `gradients` [5, 7, 5], `sparse_gradients` [5, 7, 5] in which most rows are 0,
+`learning_rates` [5], and for each rule `RULE/weights` [5, 7, 5], the weights after each update. The
+rules' settings stand in the metadata. A rule whose name ends with "-vector" moves the same numbers
+as a vector of 35.
 """
 
 import numpy as np
@@ -33,31 +34,36 @@ RULES = {
     "sgd-steps-decay": {"kind": "sgd", "momentum": 0.9, "weight_decay": 5e-4, "velocity": "steps"},
     "sgd-steps-large-decay": {"kind": "sgd", "momentum": 0.5, "weight_decay": 0.1, "velocity": "steps"},
     "sgd-steps-nesterov": {"kind": "sgd", "momentum": 0.9, "weight_decay": 0.1, "nesterov": True, "velocity": "steps"},
-    # On rows without a gradient Adam still moves (by its old moments); LazyAdam does not, and keeps the moments.
+    # On rows without a gradient Adam still moves (by its old moments); LazyAdam does not, and keeps
+    # the moments.
     "adam-sparse": {**ADAM, "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-sparse": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
     "lazy-adam-dense": {**ADAM, "kind": "lazy-adam", "epsilon": 1e-3, "epsilon_place": "raw-root"},
-    # transformer-nvgrad's numbers, and some that show the places of beta2, epsilon, decay and averaging.
+    # transformer-nvgrad's numbers, and some that show the places of beta2, epsilon, decay and
+    # averaging.
     "novograd-published": {**NOVOGRAD, "variant": "published"},
     "novograd-as-coded": {**NOVOGRAD, "variant": "as-coded"},
     "novograd-published-averaging": {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "published"},
     "novograd-as-coded-averaging": {
         **NOVOGRAD, "beta2": 0.5, "epsilon": 0.3, "weight_decay": 0.1, "grad_averaging": True, "variant": "as-coded"},
-    # PyTorch's AdamW: its default numbers, and nanoGPT's groups of parameters, in which a vector does not decay.
+    # PyTorch's AdamW: its default numbers, and nanoGPT's groups of parameters, in which a vector
+    # does not decay.
     "adamw": {"kind": "adamw", "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01},
     "adamw-large-decay": {"kind": "adamw", "beta1": 0.9, "beta2": 0.99, "epsilon": 0.05, "weight_decay": 0.5},
     "adamw-vector": {"kind": "adamw", "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1},
     "adamw-matrices": {**NANOGPT, "decayed": "matrices"},
     "adamw-matrices-vector": {**NANOGPT, "decayed": "matrices"},
-    # Keras's numbers, and some whose epsilon shows its place. What these tensors are, PyTorch's optimizers computed.
+    # Keras's numbers, and some whose epsilon shows its place. What these tensors are, PyTorch's
+    # optimizers computed.
     "rmsprop": {"kind": "rmsprop", "rho": 0.9, "epsilon": 1e-7},
     "rmsprop-large-epsilon": {"kind": "rmsprop", "rho": 0.5, "epsilon": 0.05},
     "adadelta": {"kind": "adadelta", "rho": 0.95, "epsilon": 1e-7},
     "adadelta-large-epsilon": {"kind": "adadelta", "rho": 0.5, "epsilon": 0.05},
 }  # fmt: skip
 
-# Rules that PyTorch's own optimizers compute here: the formulas in update_rules.py must give the same to 1e-12.
+# Rules that PyTorch's own optimizers compute here: the formulas in update_rules.py must give the
+# same to 1e-12.
 PYTORCH = {
     "rmsprop": lambda moved, spec: torch.optim.RMSprop([moved], lr=1.0, eps=spec["epsilon"], alpha=spec["rho"]),
     "adadelta": lambda moved, spec: torch.optim.Adadelta([moved], lr=1.0, eps=spec["epsilon"], rho=spec["rho"]),
@@ -73,14 +79,18 @@ ROWS = [[0, 2, 3], [0], [1, 3, 4], [5], [0, 1]]
 
 
 def groups(moved, spec):
-    """Parameters of two or more dimensions decay, others only where all do: the two groups of nanoGPT's `configure_optimizers`."""
+    """Parameters of two or more dimensions decay, others only where all do: the two groups of
+    nanoGPT's `configure_optimizers`.
+    """
     decayed = [p for p in [moved] if p.dim() >= 2 or spec.get("decayed", "all") == "all"]
     others = [p for p in [moved] if not any(p is one for one in decayed)]
     return [{"params": decayed, "weight_decay": spec["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
 
 
 def by_pytorch(weight, gradients, rates, spec):
-    """The weights after each update by PyTorch's optimizer, in FP64. RMSprop is not centred there by default."""
+    """The weights after each update by PyTorch's optimizer, in FP64. RMSprop is not centred there
+    by default.
+    """
     moved, after = torch.nn.Parameter(weight.clone()), []
     rule = PYTORCH[spec["kind"]](moved, spec)
     for gradient, rate in zip(gradients, rates):

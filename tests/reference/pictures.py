@@ -1,17 +1,20 @@
 """Pictures by Pillow and torchvision -> tests/fixtures/pictures.safetensors.
 
-pip install torch torchvision "pillow<13" safetensors (written with torch 2.15.0, torchvision 0.29.2, Pillow 12.3.0 with libjpeg-turbo).
-From Pillow 13.0 on, a picture whose height shrinks much more than its width is resized in the other order, and some numbers differ.
-Published results are of earlier versions.
+pip install torch torchvision "pillow<13" safetensors (written with torch 2.15.0, torchvision
+0.29.2, Pillow 12.3.0 with libjpeg-turbo). From Pillow 13.0 on, a picture whose height shrinks much
+more than its width is resized in the other order, and some numbers differ. Published results are of
+earlier versions.
 
-`encoded/NAME` is a file's bytes, `decoded/NAME` what Pillow reads in it, [height, width, channels]: grey as `L`, else `RGB`. `source` and
-`tall` are pictures, `grey` is `source` by `convert("L")`. `resized/FILTER/HEIGHTxWIDTH`, `shorter/SIDE` (of `source`), `shorter_tall/SIDE`,
-`center/HEIGHTxWIDTH` and `flipped` are derived from them. `random_crop/windows` [n, 4] holds top, left (both of the unpadded picture),
-height and width for picture n at step n % 3; `resized_crop/SIZES/windows` the same; `resized_crop/pictures` [n, 24, 20, 3] are crops of
-`source`, resized and flipped. `numbers/NAME` [3, height, width] are FP32 values
-of `decoded/rgb.png`.
+`encoded/NAME` is a file's bytes, `decoded/NAME` what Pillow reads in it, [height, width, channels]:
+grey as `L`, else `RGB`. `source` and `tall` are pictures, `grey` is `source` by `convert("L")`.
+`resized/FILTER/HEIGHTxWIDTH`, `shorter/SIDE` (of `source`), `shorter_tall/SIDE`,
+`center/HEIGHTxWIDTH` and `flipped` are derived from them. `random_crop/windows` [n, 4] holds top,
+left (both of the unpadded picture), height and width for picture n at step n % 3;
+`resized_crop/SIZES/windows` the same; `resized_crop/pictures` [n, 24, 20, 3] are crops of `source`,
+resized and flipped. `numbers/NAME` [3, height, width] are FP32 values of `decoded/rgb.png`.
 
-torchvision's transforms run as they are, but draw from Philox4x32-10 as `datasets/src/random.rs` does, in FP64.
+torchvision's transforms run as they are, but draw from Philox4x32-10 as `datasets/src/random.rs`
+does, in FP64.
 """
 
 import io

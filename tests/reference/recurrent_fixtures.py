@@ -1,9 +1,10 @@
 """Recurrent layers of PyTorch over packed sequences -> tests/fixtures/recurrent.safetensors.
 
-For each case CASE: `CASE/lengths`, `CASE/x` [rows, in] (the sequences behind each other, without padding), `CASE/weights/NAME` under
-PyTorch's names, `CASE/initial/h` and `CASE/initial/c` [layers x directions, sequences, hidden] where it has them, `CASE/out` [rows, directions
-x hidden], `CASE/last/h` and `CASE/last/c`. The loss is the sum of these three times `CASE/upstream/out`, `.../h` and `.../c`;
-`CASE/gradients/...` are those of x, the weights and the initial states.
+For each case CASE: `CASE/lengths`, `CASE/x` [rows, in] (the sequences behind each other, without
+padding), `CASE/weights/NAME` under PyTorch's names, `CASE/initial/h` and `CASE/initial/c` [layers x
+directions, sequences, hidden] where it has them, `CASE/out` [rows, directions x hidden],
+`CASE/last/h` and `CASE/last/c`. The loss is the sum of these three times `CASE/upstream/out`,
+`.../h` and `.../c`; `CASE/gradients/...` are those of x, the weights and the initial states.
 """
 
 import numpy as np

@@ -4,8 +4,9 @@
     pip install sacrebleu==2.6.0 numpy==2.4.6
     python tests/reference/sacrebleu_goldens.py > results/tests/fixtures/sacrebleu_goldens.json
 
-Every case is a corpus, a number of reference streams and a signature; options are not stored apart, so that the
-Rust side must get all of them from the signature. Numbers are printed with all their digits.
+Every case is a corpus, a number of reference streams and a signature; options are not stored apart,
+so that the Rust side must get all of them from the signature. Numbers are printed with all their
+digits.
 """
 
 import itertools
@@ -114,7 +115,9 @@ def metrics():
 
 
 def paired(name, streams, references):
-    """Systems: the last stream, the hypotheses of a neighbouring stream, and the last stream itself again."""
+    """Systems: the last stream, the hypotheses of a neighbouring stream, and the last stream itself
+    again.
+    """
     systems = [("base", streams[-1]), ("other", streams[-2]), ("same", streams[-1])]
     made = {"BLEU": BLEU(force=True), "chrF": CHRF(word_order=2), "TER": TER()}
     signatures, results = PairedTest(systems, made, streams[:references], test_type="bs", n_samples=500)()

@@ -1,8 +1,9 @@
 """Loss scales through scripted overflows -> tests/fixtures/scalers.json.
 
-A step uses a scale, looks at the gradients and leaves a scale for the next step. Overflow: any gradient element is not finite. All
-numbers are FP64. The published code keeps LogMax's statistics in FP32, so a comparison needs a relative tolerance there (1e-6 suffices for
-FP64); the other scalers are exact.
+A step uses a scale, looks at the gradients and leaves a scale for the next step. Overflow: any
+gradient element is not finite. All numbers are FP64. The published code keeps LogMax's statistics
+in FP32, so a comparison needs a relative tolerance there (1e-6 suffices for FP64); the other
+scalers are exact.
 """
 
 import math
@@ -13,7 +14,9 @@ import fixture
 
 
 def backoff(spec, overflows, steps):
-    """OpenSeq2Seq's rule: growth where the distance to the last overflow is a multiple of the window, counted from step -1."""
+    """OpenSeq2Seq's rule: growth where the distance to the last overflow is a multiple of the
+    window, counted from step -1.
+    """
     scale = spec.get("scale_init", spec["scale_max"])
     last = -1
     scales = [scale]
@@ -29,7 +32,9 @@ def backoff(spec, overflows, steps):
 
 
 def clean_run(spec, overflows, steps):
-    """NVIDIA's rule in its own form: a counter of clean steps that starts again at growth and at overflow."""
+    """NVIDIA's rule in its own form: a counter of clean steps that starts again at growth and at
+    overflow.
+    """
     scale, clean = spec.get("scale_init", spec["scale_max"]), 0
     scales = [scale]
     for step in range(steps):
@@ -45,7 +50,8 @@ def clean_run(spec, overflows, steps):
 
 
 def logmax(spec, largest):
-    """OpenSeq2Seq's LogMax. `largest`: greatest absolute unscaled gradient of each step, None where it is not finite.
+    """OpenSeq2Seq's LogMax. `largest`: greatest absolute unscaled gradient of each step, None where
+    it is not finite.
 
     Published: an overflow enters as x = 2^log_max although x is a logarithm. Corrected: as log_max.
     """
@@ -87,7 +93,8 @@ CASES = {
     "nvidia-gnmt": (backoff_spec(2.0**24, 128, init=8192.0), [200, 327, 328, 584], 900),
     "nvidia-gnmt-capped": (backoff_spec(8192.0, 128, init=8192.0), [5, 200, 584], 900),
     "fairseq": (backoff_spec(HUGE, 2000, init=128.0, scale_min=1e-4), [1999, 2500, 4500, 8500], 13000),
-    # The settings of the recipes: the window is 2^14 batches, over 2 and over 128 of them an update. fairseq has no largest scale.
+    # The settings of the recipes: the window is 2^14 batches, over 2 and over 128 of them an
+    # update. fairseq has no largest scale.
     "multi30k-transformer-tiny": (
         backoff_spec(65536.0, 8192, init=128.0, scale_min=1e-4), [8000, 8191, 16383, 30000], 120000),
     "fairseq-transformer-big": (backoff_spec(HUGE, 128, init=128.0, scale_min=1e-4), [127, 128, 256, 900, 901], 2600),
@@ -96,7 +103,8 @@ CASES = {
         backoff_spec(HUGE, 2000, init=32768.0, scale_min=1e-4), [0, 1999, 2000, 4000, 9001], 20000),
     "convs2s-fairseq": (backoff_spec(65536.0, 16384, init=128.0, scale_min=1e-4), [16000, 16384, 40000], 120000),
     "yesno-tdnn": (backoff_spec(65536.0, 2000, init=128.0, scale_min=1e-4), [1999, 2500, 4500, 8500], 13000),
-    # NVIDIA's Jasper has a largest scale of 512. DeepSpeech's guide names TensorFlow's rewrite, which begins at 2^15.
+    # NVIDIA's Jasper has a largest scale of 512. DeepSpeech's guide names TensorFlow's rewrite,
+    # which begins at 2^15.
     "jasper-nvidia": (backoff_spec(512.0, 2000), [0, 1, 1500, 5000], 9000),
     "tacotron2-nvidia": (backoff_spec(HUGE, 2000, init=65536.0), [0, 1, 2001, 4001, 4500], 20000),
     "deepspeech-mozilla": (backoff_spec(HUGE, 2000, init=32768.0), [0, 1999, 2000, 4000, 9001], 20000),

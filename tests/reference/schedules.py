@@ -1,7 +1,8 @@
 """Learning rates by update, from the published formulas -> tests/fixtures/schedules.json.
 
-`s` is the number of updates done before (of a plateau: of validations, whose losses are given): the first update has s = 0. `total` is the number of updates of the run, which a decay
-without a length of its own ends at. Python floats are FP64.
+`s` is the number of updates done before (of a plateau: of validations, whose losses are given): the
+first update has s = 0. `total` is the number of updates of the run, which a decay without a length
+of its own ends at. Python floats are FP64.
 """
 
 import math
@@ -12,7 +13,9 @@ import fixture
 
 
 def decay_span(spec, total):
-    """Begin and length of a decay. One that is told no length begins after the warm-up and ends with the run."""
+    """Begin and length of a decay. One that is told no length begins after the warm-up and ends
+    with the run.
+    """
     begin = spec.get("begin_decay_at", 0)
     if spec.get("decay_updates") is not None:
         return begin, spec["decay_updates"]
@@ -21,7 +24,9 @@ def decay_span(spec, total):
 
 
 def warmed(spec, s):
-    """The first value, climbing from 0 in a straight line over the warm-up, or from one step above 0 (nanoGPT, train.py, `get_lr`)."""
+    """The first value, climbing from 0 in a straight line over the warm-up, or from one step above
+    0 (nanoGPT, train.py, `get_lr`).
+    """
     warmup = spec.get("warmup_updates", 0)
     if s >= warmup:
         return spec["lr"]
@@ -47,7 +52,9 @@ def inverse_sqrt(spec, s, total):
 
 
 def exp_decay(spec, s, total):
-    """The warm-up is NVIDIA's (Jasper, `lr_policy`): there step 1 is the first, and the rate of a step is (step + 1) / (w + 1)."""
+    """The warm-up is NVIDIA's (Jasper, `lr_policy`): there step 1 is the first, and the rate of a
+    step is (step + 1) / (w + 1).
+    """
     begin, step = spec.get("begin_decay_at", 0), s + 1
     if step < spec.get("warmup_updates", 0):
         return max(spec.get("min_lr", 0.0), spec["lr"] * (step + 1) / (spec["warmup_updates"] + 1))
@@ -86,12 +93,16 @@ def inv_poly_decay(spec, s, total):
 
 
 def inv(spec, s, total):
-    """Caffe, src/caffe/solvers/sgd_solver.cpp, `GetLearningRate`: its `iter` is 0 at the first update."""
+    """Caffe, src/caffe/solvers/sgd_solver.cpp, `GetLearningRate`: its `iter` is 0 at the first
+    update.
+    """
     return spec["lr"] * (1 + spec["gamma"] * s) ** -spec["power"]
 
 
 def warmup_steps(spec, s, total):
-    """NVIDIA's GNMT: a hundredth to all of it, all of it, and then factors at equal distances up to the end."""
+    """NVIDIA's GNMT: a hundredth to all of it, all of it, and then factors at equal distances up to
+    the end.
+    """
     w, hold = spec["warmup_updates"], int(spec["hold"] * total)
     if w > 0 and s <= w:
         return spec["lr"] * math.exp(math.log(0.01) / w * (w - s))
@@ -102,7 +113,9 @@ def warmup_steps(spec, s, total):
 
 
 def piecewise_constant(spec, s, total):
-    """TensorFlow's intervals are closed on the right: at s = boundary the old factor still holds."""
+    """TensorFlow's intervals are closed on the right: at s = boundary the old factor still
+    holds.
+    """
     factor = 1.0
     for boundary, after in zip(spec["boundaries"], spec["factors"]):
         if s > boundary:
@@ -110,8 +123,8 @@ def piecewise_constant(spec, s, total):
     return spec["lr"] * factor
 
 
-# Published settings, and one with every option. Settings on which the published descriptions differ are left out: a decay with a
-# length of its own and a warm-up that is longer than `begin_decay_at`.
+# Published settings, and one with every option. Settings on which the published descriptions differ
+# are left out: a decay with a length of its own and a warm-up that is longer than `begin_decay_at`.
 CASES = {
     "fixed": ({"kind": "fixed", "lr": 1e-3}, 800),
     "fixed-tutorial": ({"kind": "fixed", "lr": 0.5}, 340000),
@@ -231,7 +244,9 @@ PLATEAUS = {
 
 
 def plateau(spec, losses):
-    """PyTorch's ReduceLROnPlateau; or, where the rate keeps falling, a factor at every validation from the first worse one on."""
+    """PyTorch's ReduceLROnPlateau; or, where the rate keeps falling, a factor at every validation
+    from the first worse one on.
+    """
     if spec.get("keeps_falling", False):
         first = next(i for i, loss in enumerate(losses) if i and loss >= min(losses[:i]))
         return [[k, spec["lr"] * spec["factor"] ** max(0, k - first)] for k in range(len(losses) + 1)]

@@ -1,9 +1,10 @@
 """Greedy and beam search in the published forms, for one sentence, as a specification.
 
-`next_log_p(prefix)` returns the log-probabilities [vocabulary] of what follows a list of tokens; nothing is cached. `attention(prefix)`
-returns the weights [source tokens] of that step. A hypothesis is
-(tokens, log p); a result is a list of (tokens, score, log p), best first. Every choice between near equals is noted in
-`gaps`, so that a fixture can leave out sentences that rounding could decide.
+`next_log_p(prefix)` returns the log-probabilities [vocabulary] of what follows a list of tokens;
+nothing is cached. `attention(prefix)` returns the weights [source tokens] of that step. A
+hypothesis is (tokens, log p); a result is a list of (tokens, score, log p), best first. Every
+choice between near equals is noted in `gaps`, so that a fixture can leave out sentences that
+rounding could decide.
 """
 
 import math
@@ -17,7 +18,9 @@ def penalty(spec, n):
 
 
 def limit(spec, source_tokens):
-    """Most tokens of an output, the end token included; the source's tokens include its end token as well."""
+    """Most tokens of an output, the end token included; the source's tokens include its end token
+    as well.
+    """
     return math.floor(spec["factor"] * source_tokens) + spec["extra"]
 
 
@@ -48,10 +51,12 @@ def extensions(alive, rows, count, gaps):
 def beam_until_no_improvement(next_log_p, beam, spec, longest, end, gaps):
     """tensor2tensor and OpenSeq2Seq (`stop = "cannot-improve"`).
 
-    Each step looks at the 2 * beam likeliest extensions. Those that end are scored and join the finished, of which `beam` are kept; of
-    the others the first `beam` stay alive. It ends at the limit, or when the worst finished hypothesis is better than the best
-    alive one could become: its log p now, with the penalty of the limit. Finished places that are still empty do not
-    count. If nothing has finished, the alive ones are returned, their score being log p without a penalty. No token is forbidden.
+    Each step looks at the 2 * beam likeliest extensions. Those that end are scored and join the
+    finished, of which `beam` are kept; of the others the first `beam` stay alive. It ends at the
+    limit, or when the worst finished hypothesis is better than the best alive one could become: its
+    log p now, with the penalty of the limit. Finished places that are still empty do not count. If
+    nothing has finished, the alive ones are returned, their score being log p without a penalty. No
+    token is forbidden.
     """
     alive, finished = [([], 0.0)], []
     for n in range(1, longest + 1):
@@ -72,9 +77,10 @@ def beam_until_no_improvement(next_log_p, beam, spec, longest, end, gaps):
 def beam_until_full(next_log_p, beam, spec, longest, end, pad, gaps):
     """fairseq (`stop = "beam-finished"`).
 
-    Each step looks at the 2 * beam likeliest extensions. Those of the first `beam` places that end are finished; ending ones further
-    down are dropped; the first `beam` that do not end stay alive, always `beam` of them. It ends as soon as `beam` hypotheses have
-    finished. Padding is never written, the first token is not the end token, the last one allowed by the limit must be.
+    Each step looks at the 2 * beam likeliest extensions. Those of the first `beam` places that end
+    are finished; ending ones further down are dropped; the first `beam` that do not end stay alive,
+    always `beam` of them. It ends as soon as `beam` hypotheses have finished. Padding is never
+    written, the first token is not the end token, the last one allowed by the limit must be.
     """
     alive, finished = [([], 0.0)], []
     for n in range(1, longest + 1):
@@ -107,9 +113,10 @@ def first_of(candidates, beam, gaps):
 def beam_of_tensorflow(next_log_p, beam, alpha, longest, end, gaps):
     """TensorFlow's BeamSearchDecoder, in the copy that OpenSeq2Seq has.
 
-    A place is (tokens, log p, length, done). Of a place that is done the end token alone follows, with probability 1. All candidates are
-    divided by their penalty before the best are chosen. A length grows by one with every token but an end token that was only
-    just chosen, which is counted when it is looked at again.
+    A place is (tokens, log p, length, done). Of a place that is done the end token alone follows,
+    with probability 1. All candidates are divided by their penalty before the best are chosen. A
+    length grows by one with every token but an end token that was only just chosen, which is
+    counted when it is looked at again.
     """
     places = [([], 0.0, 0, False)] + [([], -math.inf, 0, True)] * (beam - 1)
     for _ in range(longest):
@@ -129,8 +136,10 @@ def beam_of_tensorflow(next_log_p, beam, alpha, longest, end, gaps):
 
 
 def beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps):
-    """NVIDIA's GNMT v2: arrays of places, kept by log p. `as_coded` leaves the sums of attention where they are when places are filled
-    anew, and returns log p of a sentence that the limit ended, for it is one step too late to weigh it."""
+    """NVIDIA's GNMT v2: arrays of places, kept by log p. `as_coded` leaves the sums of attention
+    where they are when places are filled anew, and returns log p of a sentence that the limit
+    ended, for it is one step too late to weigh it.
+    """
     beam = spec["beam"]
     tokens, scores = [[] for _ in range(beam)], [0.0] * beam
     received = [[0.0] * source_tokens for _ in range(beam)]
@@ -170,11 +179,13 @@ def beam_of_gnmt(next_log_p, attention, spec, longest, source_tokens, end, gaps)
 
 
 def beam_of_joeynmt(next_log_p, spec, longest, end, gaps):
-    """JoeyNMT's: nothing leaves the beam. What has ended is extended by what the decoder says behind an end token, and competes by log p.
+    """JoeyNMT's: nothing leaves the beam. What has ended is extended by what the decoder says
+    behind an end token, and competes by log p.
 
-    Ranked is what ends in a step, under that step's penalty, and everything in the beam of the last step, ended or not: the one whose
-    likeliest hypothesis ends, or the limit. The code of 2019 (`as_coded`) ranks what ends a second time once more; later code does
-    not. A result is cut behind its first end token.
+    Ranked is what ends in a step, under that step's penalty, and everything in the beam of the last
+    step, ended or not: the one whose likeliest hypothesis ends, or the limit. The code of 2019
+    (`as_coded`) ranks what ends a second time once more; later code does not. A result is cut
+    behind its first end token.
     """
     places, ranked = [([], 0.0)], []
     for n in range(1, longest + 1):

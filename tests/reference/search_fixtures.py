@@ -1,7 +1,7 @@
 """Hypotheses of small trained models -> tests/fixtures/search_*.safetensors.
 
-Each model learns for a while to reverse strings of ten symbols; not to the end, so that hypotheses compete. Arguments are names of
-fixtures; without any, all are made.
+Each model learns for a while to reverse strings of ten symbols; not to the end, so that hypotheses
+compete. Arguments are names of fixtures; without any, all are made.
 """
 
 import sys

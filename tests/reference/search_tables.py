@@ -1,7 +1,8 @@
 """Searches over tables of logits -> tests/fixtures/search_tables.json.
 
-The decoder is a table: logits of the next token by the last one, the row behind the last being the start's. It needs no model, so
-corners can be had that a trained model does not show: padding and an immediate end that are likely, hardly ever an end.
+The decoder is a table: logits of the next token by the last one, the row behind the last being the
+start's. It needs no model, so corners can be had that a trained model does not show: padding and an
+immediate end that are likely, hardly ever an end.
 """
 
 import numpy as np
@@ -64,7 +65,8 @@ def main():
                 log_p = logits.log_softmax(dim=-1)
                 source_tokens, gaps = int(draw.integers(2, 6)), []
                 weights = torch.from_numpy(draw.standard_normal((SIZE + 1, source_tokens))).softmax(dim=-1)
-                # Nothing at all at a place is a corner too; a weight that is exact in FP32 sums alike.
+                # Nothing at all at a place is a corner too; a weight that is exact in FP32 sums
+                # alike.
                 weights[weights < 0.1] = 0
                 weights = weights.float().double()
                 found = {
@@ -74,7 +76,8 @@ def main():
                     )
                     for name, spec in SEARCHES.items()
                 }  # fmt: skip
-                # A table repeats itself, so permuted hypotheses may be exactly alike; such tables are thrown away.
+                # A table repeats itself, so permuted hypotheses may be exactly alike; such tables
+                # are thrown away.
                 if min(gaps) > LEAST_GAP:
                     break
             cases.append({

@@ -1,9 +1,10 @@
 """SentencePiece's own models and what it does with them (pip install sentencepiece==0.2.3).
 
-Writes tests/fixtures/sentencepiece.json.gz: a text, the pieces that SentencePiece learns from it with the settings of
-OpenSeq2Seq (bpe, character coverage 1, pad 0, end 1, begin 2, unknown 3), and ids and decoded text of lines that try
-its normalisation; and three small models of others' kinds (no compiled rules inside: the rules of the first are tested
-by its ids), each with pieces, ids and decoded text of the same lines.
+Writes tests/fixtures/sentencepiece.json.gz: a text, the pieces that SentencePiece learns from it
+with the settings of OpenSeq2Seq (bpe, character coverage 1, pad 0, end 1, begin 2, unknown 3), and
+ids and decoded text of lines that try its normalisation; and three small models of others' kinds
+(no compiled rules inside: the rules of the first are tested by its ids), each with pieces, ids and
+decoded text of the same lines.
 """
 
 import base64

@@ -1,7 +1,9 @@
-"""Encoders and decoders of tokens other than the Transformer, in plain PyTorch: recurrent ones with attention, gated convolutions.
+"""Encoders and decoders of tokens other than the Transformer, in plain PyTorch: recurrent ones with
+attention, gated convolutions.
 
-As `transformer.py` it is written for reading: sequences are padded, recurrences are loops, nothing is cached. A model is described by
-a recipe's `[model]`; names of parameters are the paths of docs/align.md.
+As `transformer.py` it is written for reading: sequences are padded, recurrences are loops, nothing
+is cached. A model is described by a recipe's `[model]`; names of parameters are the paths of
+docs/align.md.
 """
 
 import torch

@@ -1,4 +1,6 @@
-"""Forward, losses, every gradient and one update of recurrent and convolutional models -> tests/fixtures/seq2seq_*.safetensors."""
+"""Forward, losses, every gradient and one update of recurrent and convolutional models ->
+tests/fixtures/seq2seq_*.safetensors.
+"""
 
 import torch
 
@@ -40,7 +42,9 @@ CONVOLUTIONAL_DECODER = convolutional(
 
 
 def model(tied, encoder, decoder, masked=True):
-    """`masked`: padding embeds as zeros. OpenSeq2Seq's recurrent parts look it up as any other token."""
+    """`masked`: padding embeds as zeros. OpenSeq2Seq's recurrent parts look it up as any other
+    token.
+    """
     return {"width": WIDTH, "embedding": embedding(tied, masked), "encoder": encoder, "decoder": decoder}
 
 
@@ -183,7 +187,8 @@ FIXTURES = {
         {"kind": "sgd", "momentum": 0.0},
         0.5,
     ),
-    # JoeyNMT's: states begin at the encoder's last forward output, the combination has a bias. Its initialisers are no part of a fixture.
+    # JoeyNMT's: states begin at the encoder's last forward output, the combination has a bias. Its
+    # initialisers are no part of a fixture.
     "seq2seq_lstm_joeynmt": (
         model(
             "none",
@@ -198,7 +203,8 @@ FIXTURES = {
         adam(0.999, 1e-3, "corrected-root"),
         None,
     ),
-    # Not published: the same start where the context goes up too, of gated units and an encoder of one direction.
+    # Not published: the same start where the context goes up too, of gated units and an encoder of
+    # one direction.
     "seq2seq_initial_state_all_layers": (
         model(
             "none",

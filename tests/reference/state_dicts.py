@@ -1,8 +1,10 @@
-"""What torch.save writes -> tests/fixtures/state_dict*.pt, and the same weights under our paths -> state_dict.safetensors.
+"""What torch.save writes -> tests/fixtures/state_dict*.pt, and the same weights under our paths ->
+state_dict.safetensors.
 
-`state_dict.pt` is laid out as fairseq's checkpoints are: under "model", beside other things, with fairseq's names, tied matrices under each of
-their names, a version number, and projections below each other as before fairseq 0.9. `state_dict_half.pt` is a plain state dict with our names,
-as DistributedDataParallel prefixes them, in bf16, with a matrix that is stored transposed.
+`state_dict.pt` is laid out as fairseq's checkpoints are: under "model", beside other things, with
+fairseq's names, tied matrices under each of their names, a version number, and projections below
+each other as before fairseq 0.9. `state_dict_half.pt` is a plain state dict with our names, as
+DistributedDataParallel prefixes them, in bf16, with a matrix that is stored transposed.
 """
 
 import argparse

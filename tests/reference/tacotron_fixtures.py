@@ -1,10 +1,12 @@
 """Tacotron 2 of NVIDIA's examples and of OpenSeq2Seq, small -> tests/fixtures/tacotron.safetensors.
 
-Written from the descriptions of both systems, with PyTorch's own layers where it has them, in FP64. For each case CASE of the description:
-`CASE/weights/PATH` under our paths, running statistics among them; a batch (`symbols`, `symbol_lengths`, `frames`, `lengths`, `stops`);
-`out/...` and `losses/...` (sums) of a training pass, whose only dropout is the pre-net's; `gradients/PATH` of the sum of the losses' means,
-`updated/PATH` after one update of Adam, `folded/PATH` of the running statistics; and `spoken/I/...`, what each text becomes where the decoder
-hears itself, at evaluation.
+Written from the descriptions of both systems, with PyTorch's own layers where it has them, in FP64.
+For each case CASE of the description: `CASE/weights/PATH` under our paths, running statistics among
+them; a batch (`symbols`, `symbol_lengths`, `frames`, `lengths`, `stops`); `out/...` and
+`losses/...` (sums) of a training pass, whose only dropout is the pre-net's; `gradients/PATH` of the
+sum of the losses' means, `updated/PATH` after one update of Adam, `folded/PATH` of the running
+statistics; and `spoken/I/...`, what each text becomes where the decoder hears itself, at
+evaluation.
 """
 
 import math
@@ -114,7 +116,9 @@ class Model:
         return y + self.weight(f"{path}.bias", out) if bias else y
 
     def convolution(self, path, x, out, spec, behind, lengths):
-        """x [sequences, steps, channels] -> the same with a norm and an activation; behind `lengths`, if given, zeros."""
+        """x [sequences, steps, channels] -> the same with a norm and an activation; behind
+        `lengths`, if given, zeros.
+        """
         kernel, norm = spec["kernel"], spec["norm"]
         w = self.weight(f"{path}.convolution.weight", out, x.shape[2], kernel)
         b = self.weight(f"{path}.convolution.bias", out) if spec.get("bias") else None
@@ -186,7 +190,9 @@ class Model:
         return x
 
     def steps(self, memory, read, count):
-        """`read(step, last frame)` gives what the loop reads: pre-net outputs [1, units]. One text. -> frames, logits, weights."""
+        """`read(step, last frame)` gives what the loop reads: pre-net outputs [1, units]. One text.
+        -> frames, logits, weights.
+        """
         spec, look = self.decoder, self.decoder["attention"]
         units, layers, asking, width = spec["units"], spec["layers"], spec["asking_layer"], memory.shape[1]
         at = "decoder.attention"

@@ -1,12 +1,15 @@
 """Classifiers of texts -> tests/fixtures/text_classifier.safetensors.
 
-For each case CASE: `CASE/ids` [texts, positions] with padding 0, `CASE/labels`, `CASE/weights/PATH` under our paths, `CASE/logits` [texts,
-classes], `CASE/loss` (cross-entropy, summed over the texts), `CASE/top1` (number of right answers), `CASE/gradients/PATH` of the mean over
-the texts, and `CASE/updated/PATH`, the weights after one update by SGD, with rows of the norm that the case sets. Everything is computed in
-evaluation mode: dropout does nothing. Biases and recurrent weights are not those that a model starts with.
+For each case CASE: `CASE/ids` [texts, positions] with padding 0, `CASE/labels`, `CASE/weights/PATH`
+under our paths, `CASE/logits` [texts, classes], `CASE/loss` (cross-entropy, summed over the texts),
+`CASE/top1` (number of right answers), `CASE/gradients/PATH` of the mean over the texts, and
+`CASE/updated/PATH`, the weights after one update by SGD, with rows of the norm that the case sets.
+Everything is computed in evaluation mode: dropout does nothing. Biases and recurrent weights are
+not those that a model starts with.
 
-A case whose last layer has one output is of two classes: its loss is PyTorch's binary cross-entropy with logits, and the score of the first
-class is 0. The gates of Keras 2 are 0.2 x + 0.5 within 0 and 1; the drawn weights drive some beyond.
+A case whose last layer has one output is of two classes: its loss is PyTorch's binary cross-entropy
+with logits, and the score of the first class is 0. The gates of Keras 2 are 0.2 x + 0.5 within 0
+and 1; the drawn weights drive some beyond.
 """
 
 import numpy as np

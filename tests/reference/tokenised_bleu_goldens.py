@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Goldens of tokenised BLEU: Moses' multi-bleu.perl and fairseq's libbleu, both run, neither kept here.
+"""Goldens of tokenised BLEU: Moses' multi-bleu.perl and fairseq's libbleu, both run, neither kept
+here.
 
     g++ -O2 -shared -fPIC -o libbleu.so FAIRSEQ/fairseq/clib/libbleu/libbleu.cpp
     python tests/reference/tokenised_bleu_goldens.py MOSES/scripts/generic/multi-bleu.perl libbleu.so \
         > results/tests/fixtures/tokenised_bleu_goldens.json
 
-For fairseq, the counts come from the library; the dictionary, the lower-casing and the last formula, which are
-Python in fairseq-score, are written out below from its description.
+For fairseq, the counts come from the library; the dictionary, the lower-casing and the last
+formula, which are Python in fairseq-score, are written out below from its description.
 """
 
 import ctypes

@@ -1,8 +1,9 @@
 """The encoder-decoder Transformer in its published variants, in plain PyTorch.
 
-It is the reference that the Rust model is compared with, so it is written for reading: one class per part, nothing fused,
-nothing cached. A model is described by the same JSON as a recipe's `[model]` block. Names of parameters are the paths of
-docs/align.md; `torch.nn.Linear` keeps weights as [out, in].
+It is the reference that the Rust model is compared with, so it is written for reading: one class
+per part, nothing fused, nothing cached. A model is described by the same JSON as a recipe's
+`[model]` block. Names of parameters are the paths of docs/align.md; `torch.nn.Linear` keeps weights
+as [out, in].
 """
 
 import math
@@ -14,8 +15,9 @@ from torch import nn
 def sinusoid(kind, positions, width):
     """Position codes [..., width] of integer positions [...].
 
-    `sinusoid-tensor2tensor` and `sinusoid-fairseq`: all sines, then all cosines, wavelengths 2 pi .. 2 pi 10000 with both
-    ends reached. `sinusoid-paper`: sine and cosine interleaved, 10000^(2i/width).
+    `sinusoid-tensor2tensor` and `sinusoid-fairseq`: all sines, then all cosines, wavelengths 2 pi
+    .. 2 pi 10000 with both ends reached. `sinusoid-paper`: sine and cosine interleaved,
+    10000^(2i/width).
     """
     half = width // 2
     index = torch.arange(half, dtype=torch.float64)
@@ -66,7 +68,9 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    """Self-attention, cross-attention in a decoder, feed-forward, each with its residual and norm."""
+    """Self-attention, cross-attention in a decoder, feed-forward, each with its residual and
+    norm.
+    """
 
     def __init__(self, width, spec, cross):
         super().__init__()
@@ -172,7 +176,9 @@ class Transformer(nn.Module):
         return self.encoder(self.embed_source(source), hidden)
 
     def decode(self, target, memory, source):
-        """Outputs of the decoder stack; padding in the target needs no mask, it only follows what counts."""
+        """Outputs of the decoder stack; padding in the target needs no mask, it only follows what
+        counts.
+        """
         length = target.shape[1]
         future = torch.ones(length, length, dtype=torch.bool).triu(1)[None, None]
         hidden = (source == self.vocabulary["pad"])[:, None, None, :]
@@ -184,7 +190,9 @@ class Transformer(nn.Module):
 
 
 def cross_entropy(logits, target, pad, spec):
-    """Sums over the tokens that are not padding: smoothed loss, plain negative log-likelihood; and the denominator."""
+    """Sums over the tokens that are not padding: smoothed loss, plain negative log-likelihood; and
+    the denominator.
+    """
     eps = spec["label_smoothing"]
     classes = logits.shape[-1]
     log_p = logits.log_softmax(dim=-1)
@@ -196,7 +204,8 @@ def cross_entropy(logits, target, pad, spec):
     elif spec["smoothing"] == "all-classes":
         smoothed = (1 - eps) * nll + eps / classes * total
     else:
-        # The least value of the cross-entropy is the entropy of the smoothed target; without it a perfect model has 0.
+        # The least value of the cross-entropy is the entropy of the smoothed target; without it a
+        # perfect model has 0.
         off = eps / (classes - 1)
         entropy = -((1 - eps) * math.log(1 - eps) + eps * math.log(off))
         smoothed = (1 - eps) * nll + off * (total - nll) - entropy

@@ -1,7 +1,8 @@
-"""Forward, losses, every gradient and one update of small Transformers -> tests/fixtures/transformer_*.safetensors.
+"""Forward, losses, every gradient and one update of small Transformers ->
+tests/fixtures/transformer_*.safetensors.
 
-Also prints what the same computation differs by in FP32, and with its products in bf16 and fp16, which is what the tolerances of
-docs/align.md are made from.
+Also prints what the same computation differs by in FP32, and with its products in bf16 and fp16,
+which is what the tolerances of docs/align.md are made from.
 """
 
 import numpy as np
@@ -31,7 +32,9 @@ def model_spec(norm, epsilon, bias, start, positions, init, tied="all", remove_p
 
 
 def mixed_spec(tied, start, encoder, decoder):
-    """Encoder and decoder with their own sizes, norms and biases; positions of the paper, embeddings as they are."""
+    """Encoder and decoder with their own sizes, norms and biases; positions of the paper,
+    embeddings as they are.
+    """
     spec = model_spec("pre", 1e-6, True, start, "sinusoid-paper", "xavier-uniform", tied)
     spec["width"] = 12
     spec["embedding"] |= {"scale": False, "zero_padding": False}
@@ -50,8 +53,9 @@ def loss_spec(smoothing, share, denominator):
     }  # fmt: skip
 
 
-# Adam's epsilon is far above the published ones: then its place and the clipping show in the update, and gradients that are
-# zero in exact arithmetic (key biases; a softmax does not see them) do not become steps of full size and random sign.
+# Adam's epsilon is far above the published ones: then its place and the clipping show in the
+# update, and gradients that are zero in exact arithmetic (key biases; a softmax does not see them)
+# do not become steps of full size and random sign.
 FIXTURES = {
     "transformer_prenorm_openseq2seq": {
         "model": model_spec(
@@ -89,7 +93,8 @@ FIXTURES = {
         "learning_rate": 0.01,
         "clip_norm": None,
     },
-    # No published model: what those above leave out, an encoder and a decoder of different kinds, and the untied tables.
+    # No published model: what those above leave out, an encoder and a decoder of different kinds,
+    # and the untied tables.
     "transformer_mixed_untied": {
         "model": mixed_spec("none", "begin", encoder="pre", decoder="post"),
         "vocabulary": {"size": 19, **SPECIALS["fairseq"]},
@@ -128,7 +133,9 @@ def sentences(vocabulary, seed, lengths):
 
 
 def step(model, source, target, description, scale=1.0):
-    """Everything a fixture holds, in the model's precision. Rows at padding are set to 0: they are not compared."""
+    """Everything a fixture holds, in the model's precision. Rows at padding are set to 0: they are
+    not compared.
+    """
     pad = description["vocabulary"]["pad"]
     source_rows = (source != pad).unsqueeze(-1)
     target_rows = (target != pad).unsqueeze(-1)
@@ -164,7 +171,9 @@ def step(model, source, target, description, scale=1.0):
 
 
 def differences(exact, single):
-    """Largest difference by rung, relative to the tensor's largest element (for gradients: the largest of all of them)."""
+    """Largest difference by rung, relative to the tensor's largest element (for gradients: the
+    largest of all of them).
+    """
     largest = max(float(v.abs().max()) for k, v in exact.items() if k.startswith("gradients/"))
     worst = {}
     for name, value in exact.items():
@@ -173,7 +182,8 @@ def differences(exact, single):
         off = (value - single[name].double()).abs() / scale
         worst[rung] = max(worst.get(rung, 0.0), float(off.max()))
         if rung == "gradients":
-            # A ReLU whose input is close to 0 may be on in one type and off in another: a whole row, whatever the type.
+            # A ReLU whose input is close to 0 may be on in one type and off in another: a whole
+            # row, whatever the type.
             most = float(off.flatten().quantile(0.9))
             worst["gradients, nine in ten"] = max(worst.get("gradients, nine in ten", 0.0), most)
     return worst

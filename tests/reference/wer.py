@@ -5,10 +5,11 @@
     python tests/reference/wer.py > results/tests/fixtures/wer_goldens.json
     python tests/reference/wer.py --time
 
-Pairs of lines with every kind of white space, empty lines, repeated words, letters of several scripts; of each the edits that jiwer
-counts, one letter a unit in runs ("12H1S": twelve hits, a substitution), by words and by characters, as the text stands and lowered.
-Long utterances come from a generator that the test has as well, and only their counts and a digest are kept: RapidFuzz, below jiwer,
-cuts a long pair in two, and that decides which of equally short alignments is counted.
+Pairs of lines with every kind of white space, empty lines, repeated words, letters of several
+scripts; of each the edits that jiwer counts, one letter a unit in runs ("12H1S": twelve hits, a
+substitution), by words and by characters, as the text stands and lowered. Long utterances come from
+a generator that the test has as well, and only their counts and a digest are kept: RapidFuzz, below
+jiwer, cuts a long pair in two, and that decides which of equally short alignments is counted.
 
 `--time` times jiwer on 6,010 pairs of the same generator.
 """
@@ -101,7 +102,8 @@ def generated(seed, length, kinds, wrong):
     return " ".join(reference), " ".join(hypothesis)
 
 
-# seed, words, kinds of words, wrong ones of a thousand. Tables of 2 bits a cell pass a mebibyte at 2,048 by 2,048.
+# seed, words, kinds of words, wrong ones of a thousand. Tables of 2 bits a cell pass a mebibyte at
+# 2,048 by 2,048.
 LONG = [(1, 64, 20, 300), (2, 65, 5, 300), (3, 700, 9, 500), (4, 2040, 40, 200), (5, 2200, 3, 600), (6, 3000, 50, 200),
         (7, 6000, 4, 700), (8, 9000, 300, 100), (9, 20000, 2000, 150), (10, 12000, 2, 990)]
 

@@ -1,9 +1,9 @@
 // Runs a kernel on the host: blocks one after the other, in a block the warps one after the other,
 // each until its lanes meet.
 //
-// A thread is a fiber with a stack of its own. Lanes that wait at one site go on together; of several
-// sites, the first in the code comes first. STANDIN_REVERSE runs warps and lanes in reversed order: a
-// kernel that depends on the order of threads is wrong in one of the two.
+// A thread is a fiber with a stack of its own. Lanes that wait at one site go on together; of
+// several sites, the first in the code comes first. STANDIN_REVERSE runs warps and lanes in
+// reversed order: a kernel that depends on the order of threads is wrong in one of the two.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -197,8 +197,8 @@ static int run_grid(const Launch *launch, int threads, int shared_size) {
     return 1;
 }
 
-// CubeCL's measurements of a device. A launch takes the 20 ms that CubeCL looks for: it multiplies the
-// work of a shorter one.
+// CubeCL's measurements of a device. A launch takes the 20 ms that CubeCL looks for: it multiplies
+// the work of a shorter one.
 enum { PROBE_MICROSECONDS = 21000 };
 static int is_probe(const char *name) {
     return strstr(name, "_throughput_i_") || !strncmp(name, "launch_overhead", 15) ||

@@ -1,5 +1,5 @@
-// Matrix instructions of a warp, with the layouts that PTX documents. Products are added one after the
-// other in FP32.
+// Matrix instructions of a warp, with the layouts that PTX documents. Products are added one after
+// the other in FP32.
 #include <string.h>
 #include "block.h"
 
@@ -9,8 +9,8 @@ static int all_lanes(const Fiber *fiber) {
     return 0;
 }
 
-// One of the two values that a lane holds of an 8 by 8 matrix of halves. Lane 8 * matrix + row gave the
-// address of the row.
+// One of the two values that a lane holds of an 8 by 8 matrix of halves. Lane 8 * matrix + row gave
+// the address of the row.
 static u16 *element(const Fiber *fiber, int matrix, int transposed, int of_two) {
     int across = (fiber->thread.lane & 3) * 2 + of_two, down = fiber->thread.lane >> 2;
     int row = transposed ? across : down, column = transposed ? down : across;
@@ -61,7 +61,8 @@ void multiply(struct Thread *thread, int site, int depth, int kind, u32 *a, u32 
     for (int i = 0; i < 4; i++) {
         int lower = i >= 2, column = in_group * 2 + (i & 1);
         for (int k = 0; k < depth; k++) {
-            // A number of 32 bits holds one TF32 or two halves: which lane of a group has number k, and where.
+            // A number of 32 bits holds one TF32 or two halves: which lane of a group has number k,
+            // and where.
             int of_k = kind == OF_TF32 ? k & 3 : (k & 7) >> 1;
             int in_a = kind == OF_TF32 ? lower + 2 * (k >= 4) : (k & 1) + 2 * lower + 4 * (k >= 8);
             int in_b = kind == OF_TF32 ? k >= 4 : (k & 1) + 2 * (k >= 8);

@@ -41,8 +41,8 @@ struct Thread {
 #define ALIGNED(address, bytes) \
     if (__builtin_expect((u64)(address) % (bytes) != 0, 0)) T->hooks->misaligned(T)
 
-// Fragments of `wmma`, whose layout PTX leaves open: values are dealt out to the lanes in the order of
-// rows. Two halves are a number.
+// Fragments of `wmma`, whose layout PTX leaves open: values are dealt out to the lanes in the order
+// of rows. Two halves are a number.
 INLINE u64 fragment_place(struct Thread *T, int rows, int columns, int by_rows, u32 stride, int i) {
     int number = T->lane * (rows * columns / 32) + i, row = number / columns, column = number % columns;
     return by_rows ? (u64)row * stride + column : (u64)column * stride + row;

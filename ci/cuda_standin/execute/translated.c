@@ -1,5 +1,5 @@
-// Has the PTX of a kernel translated to C and compiled, and loads it. Code is kept in STANDIN_CACHE by
-// the hash of the source.
+// Has the PTX of a kernel translated to C and compiled, and loads it. Code is kept in STANDIN_CACHE
+// by the hash of the source.
 #define _GNU_SOURCE
 #include "translated.h"
 #include <dlfcn.h>
@@ -38,7 +38,8 @@ Translated *translated_kernel(const char *module) {
     snprintf(why, sizeof why, "%s.why", code);
     FILE *file = fopen(why, "r");
     if (file) {
-        // The first line has the instruction that is not translated; an empty file leaves what is said above.
+        // The first line has the instruction that is not translated; an empty file leaves what is
+        // said above.
         if (fgets(why, sizeof why, file)) snprintf(kernel->why, sizeof kernel->why, "%.190s", strtok(why, "\n"));
         fclose(file);
     }

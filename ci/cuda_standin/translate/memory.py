@@ -14,7 +14,8 @@ def load_or_store(i):
     if i.name == 'st':
         code += ' '.join(f'a_[{n}] = {i.kernel.read(x, i.type)};' for n, x in enumerate(names))
     else:
-        # All values are loaded before one of the registers, which the address may be made of, changes.
+        # All values are loaded before one of the registers, which the address may be made of,
+        # changes.
         code += ' '.join(f'{kind} v{n}_ = a_[{n}];' for n in range(len(names)))
         code += i.write_all(names, [f'v{n}_' for n in range(len(names))], i.type)
     i.emit(code)

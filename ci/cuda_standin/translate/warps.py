@@ -1,4 +1,4 @@
-"""Instructions in which the threads of a warp or a block meet: barriers, shuffles, votes, matrices."""
+"""Instructions in which threads of a warp or a block meet: barriers, shuffles, votes, matrices."""
 
 from instruction import translates
 from operands import vector

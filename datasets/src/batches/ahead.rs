@@ -21,8 +21,8 @@ pub struct Ahead<T, E> {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Ahead<T, E> {
-    /// Starts a thread of the name `name` that makes `items`. If it cannot be started, the only item
-    /// is the error.
+    /// Starts a thread of the name `name` that makes `items`. If it cannot be started, the only
+    /// item is the error.
     pub fn new(name: &str, items: impl Iterator<Item = Result<T, E>> + Send + 'static) -> Self {
         let (sender, receiver) = sync_channel(QUEUE);
         let make = move || {

@@ -142,7 +142,8 @@ impl Context {
 }
 
 impl Context {
-    /// The type of products that runs of an arm are kept under: FP32 that was asked to be TF32 is another type.
+    /// The type of products that runs of an arm are kept under: FP32 that was asked to be TF32 is
+    /// another type.
     pub fn compute_name(&self, compute: Compute) -> &'static str {
         self.fp32.unwrap_or_default().compute_name(compute)
     }
@@ -155,7 +156,8 @@ impl Context {
     /// This call with `--fp32` settled: as it was given, else as the arms' names say.
     ///
     /// # Errors
-    /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not given.
+    /// Some arms stand for TF32 and others for FP32, the device has both, and `--fp32` was not
+    /// given.
     pub fn for_arms(&self, arms: &[Resolved]) -> Result<Self> {
         let compute = |arm: &Resolved| Compute::of(&arm.recipe.precision);
         let arms: Vec<(&str, Compute)> =

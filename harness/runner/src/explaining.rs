@@ -237,8 +237,8 @@ fn scorer(args: &ExplainArgs, claim: Option<&ClaimSpec>) -> Result<Scorer> {
     })
 }
 
-/// Moses' tokenizer; `None` for a metric whose scores are not computed on tokenised text. A language
-/// without rules is an error only if the user named the language.
+/// Moses' tokenizer; `None` for a metric whose scores are not computed on tokenised text. A
+/// language without rules is an error only if the user named the language.
 fn tokenizer(
     scorer: &Scorer,
     language: Option<&str>,

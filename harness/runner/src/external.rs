@@ -315,8 +315,8 @@ impl Results {
     }
 }
 
-/// Name of the search in the record of a claim's score. A claim on an evaluation set without a search
-/// is on the outputs of a task that has no searches.
+/// Name of the search in the record of a claim's score. A claim on an evaluation set without a
+/// search is on the outputs of a task that has no searches.
 fn search_of(claim: &ClaimSpec) -> String {
     let direct = claim.eval.as_ref().map(|_| DIRECT);
     claim.decode.as_deref().or(direct).unwrap_or_default().to_owned()

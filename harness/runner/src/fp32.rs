@@ -35,8 +35,8 @@ impl Fp32 {
         }
     }
 
-    /// A type of products in the keys of runs. Where a device has both, a plain `fp32` could mean either: it did before `--fp32` was
-    /// there.
+    /// A type of products in the keys of runs. Where a device has both, a plain `fp32` could mean
+    /// either: it did before `--fp32` was there.
     pub fn key(compute: &str, has_tf32: bool) -> &str {
         if has_tf32 && compute == Compute::FP32.name() { "fp32-strict" } else { compute }
     }
@@ -66,7 +66,8 @@ impl Fp32 {
         }
     }
 
-    /// What arms of these names and types stand for together; those of one kind, and those of the other, where they disagree.
+    /// What arms of these names and types stand for together; those of one kind, and those of the
+    /// other, where they disagree.
     pub fn of_arms(arms: &[(&str, Compute)]) -> std::result::Result<Self, [Vec<String>; 2]> {
         let of = |kind: Self| -> Vec<String> {
             let asking = arms.iter().filter(|(arm, compute)| Self::of_arm(arm, *compute) == Some(kind));

@@ -30,8 +30,8 @@ pub fn keep_pages() {
     }
 }
 
-/// The process is ending. The driver of a GPU is closed then, and threads of CubeCL that still use it
-/// panic.
+/// The process is ending. The driver of a GPU is closed then, and threads of CubeCL that still use
+/// it panic.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Runs a command, prints its failure on stderr and returns the exit code. A panic is a fault of

@@ -1,10 +1,10 @@
 //! Files that are written whole or not at all, by every crate.
 //!
-//! A file is written under a temporary name beside its place, synced, and renamed. A reader sees the
-//! former file or the new one. An error leaves neither half a file nor a temporary one.
+//! A file is written under a temporary name beside its place, synced, and renamed. A reader sees
+//! the former file or the new one. An error leaves neither half a file nor a temporary one.
 //!
-//! The process that makes a temporary file holds a lock on it. The system releases the lock when the
-//! process dies, for any reason, so that a later process can remove the remains of a killed one
+//! The process that makes a temporary file holds a lock on it. The system releases the lock when
+//! the process dies, for any reason, so that a later process can remove the remains of a killed one
 //! without touching those of a live one. Process ids would not be enough: they are reused, and
 //! machines that share a disk have different ones.
 //!

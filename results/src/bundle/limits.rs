@@ -1,4 +1,5 @@
-//! What a bundle may ask of the machine that checks it. It comes from somebody else: every limit is looked at before its cost is paid.
+//! What a bundle may ask of the machine that checks it. It comes from somebody else: every limit is
+//! looked at before its cost is paid.
 
 use zoo_recipes::{Asked, Recipe};
 

@@ -185,7 +185,8 @@ fn words(one: &Listed) -> String {
 }
 
 /// Claims that were run to their end: a sentence on published values of real data, a line for each
-/// published or extended claim, with the worst of its arms, and the numbers of own checks by verdict.
+/// published or extended claim, with the worst of its arms, and the numbers of own checks by
+/// verdict.
 fn runs(account: &Account<'_>) -> String {
     let real = || {
         let published = |one: &&ClaimAccount<'_>| one.claim.statement() == Statement::Published;

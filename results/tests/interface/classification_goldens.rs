@@ -1,5 +1,5 @@
-//! Accuracy, error, F1 and likelihoods compared with scikit-learn and NumPy, and with numbers computed
-//! by hand.
+//! Accuracy, error, F1 and likelihoods compared with scikit-learn and NumPy, and with numbers
+//! computed by hand.
 //!
 //! `tests/reference/classification.py` writes the fixture. Shares are quotients of whole numbers
 //! and agree to 1e-12. Means of nats are summed in another order than NumPy's and agree to 1e-9.
@@ -130,8 +130,8 @@ fn f1_counts_names_and_missing_answers_as_computed_by_hand() {
     let signature = "metric:f1|nrefs:1|average:macro|classes:3|ties:first";
     let references = text(&["ham", "ham", "ham", "spam"]);
     let records = text(&["ham", r#"{"classes": ["spam", "ham"]}"#, "", "spam"]);
-    // Of ham one of three is found, and its one answer is right: 2 x 1 / (3 + 1). Of spam one of one is
-    // found, and one of two answers is right: 2 x 1 / (1 + 2). No third class is there.
+    // Of ham one of three is found, and its one answer is right: 2 x 1 / (3 + 1). Of spam one of
+    // one is found, and one of two answers is right: 2 x 1 / (1 + 2). No third class is there.
     let found = measure(signature, &records, &references).unwrap();
     assert!((found.value - 100.0 * (0.5 + 2.0 / 3.0) / 2.0).abs() < 1e-12, "{}", found.value);
     assert_eq!(found.detail["line"], "by class: ham 50.00, spam 66.67");

@@ -253,7 +253,8 @@ fn a_cause_that_does_not_apply_to_the_metric_or_the_task_is_left_out() {
         };
         explain(&question, None).unwrap()
     };
-    // Answers of a classifier have neither tokens nor case nor searches: one point for each weights.
+    // Answers of a classifier have neither tokens nor case nor searches: one point for each
+    // weights.
     let found = of(["direct", "direct"]);
     assert_eq!(found.grid.applicable, [Cause::Weights]);
     assert_eq!(found.grid.scores.iter().map(|(_, score)| *score).collect::<Vec<_>>(), [75.0, 50.0]);

@@ -1,5 +1,5 @@
-//! Operations of the zoo, one file or folder each: the CPU kernel, the analytic gradient, a composition
-//! of tensor operations for every other backend, and tests that compare the two.
+//! Operations of the zoo, one file or folder each: the CPU kernel, the analytic gradient, a
+//! composition of tensor operations for every other backend, and tests that compare the two.
 //!
 //! On the CPU backend (Flex) an operation is one node of the autodiff graph. The same holds on CUDA
 //! and wgpu where `cube` has kernels for it. Elsewhere it is composed of Burn's tensor operations

@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn kernel_and_composition_agree_in_value_and_gradient() {
         let device = Device::flex().autodiff();
-        // The kernel's gradient follows from the rounded output, as in PyTorch; the composition's from
-        // the one before rounding. The limit is of the largest values.
+        // The kernel's gradient follows from the rounded output, as in PyTorch; the composition's
+        // from the one before rounding. The limit is of the largest values.
         for (dtype, limit) in [(FloatDType::F32, 1e-6), (FloatDType::BF16, 5e-3), (FloatDType::F16, 6e-4)] {
             let key = Key::new(17, 0, 0);
             let values: Vec<f32> = (0..70 * 61).map(|i| 4.0 * key.normal(i)).collect();

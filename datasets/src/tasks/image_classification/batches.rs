@@ -68,8 +68,8 @@ impl PictureSplit {
 
 /// The training batches of a recipe. A batch is a function of the seed, the epoch and its index.
 ///
-/// With `remainder = "continue"` an epoch has as many batches as begin in it: batch k of the run has
-/// the pictures k B to (k + 1) B - 1 of the endless sequence of epochs.
+/// With `remainder = "continue"` an epoch has as many batches as begin in it: batch k of the run
+/// has the pictures k B to (k + 1) B - 1 of the endless sequence of epochs.
 #[derive(Debug, Clone)]
 pub struct TrainingPictures {
     prepared: Arc<PreparedPictures>,

@@ -206,8 +206,8 @@ fn of_folder(
     })
 }
 
-/// Indices of `most` pictures at most: the first of each class, then the second, and so on, so that a
-/// share has pictures of every class.
+/// Indices of `most` pictures at most: the first of each class, then the second, and so on, so that
+/// a share has pictures of every class.
 fn first_of_each_class(folder: &PictureFolder, most: usize) -> Vec<usize> {
     let mut places = vec![0usize; folder.classes().len()];
     let place = |(index, picture): (usize, &ListedPicture)| {

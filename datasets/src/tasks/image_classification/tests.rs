@@ -26,7 +26,8 @@ fn write_split(folder: &Path, split: &str, labels: &[u8]) {
     fs::write(folder.join(format!("{split}-labels")), idx(&[count], labels)).unwrap();
 }
 
-/// `[data]` for ten training and three test pictures of three classes; the keys of `change` replace its own.
+/// `[data]` for ten training and three test pictures of three classes; the keys of `change` replace
+/// its own.
 fn data(change: Value) -> PictureDataSpec {
     let files =
         |split: &str| json!({"images": format!("{split}-images"), "labels": format!("{split}-labels")});

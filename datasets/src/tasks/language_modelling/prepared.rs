@@ -45,8 +45,8 @@ pub struct PreparedLanguage {
     pub units: Units,
 }
 
-/// Reads the text of all splits, and numbers its units. `base` is the folder that the recipe's paths
-/// are relative to.
+/// Reads the text of all splits, and numbers its units. `base` is the folder that the recipe's
+/// paths are relative to.
 ///
 /// # Errors
 /// The text cannot be read, or it is not what the recipe says.

@@ -49,8 +49,8 @@ pub struct Contiguous {
 }
 
 impl Contiguous {
-    /// Cuts a text into `rows` parts of equal length; what does not fill a part is left out. `split`
-    /// is the text's name in errors.
+    /// Cuts a text into `rows` parts of equal length; what does not fill a part is left out.
+    /// `split` is the text's name in errors.
     ///
     /// # Errors
     /// The parts have no window.

@@ -96,8 +96,8 @@ impl TrainingTexts {
         batches
     }
 
-    /// The batches of an epoch from index `from` on for which `wanted` returns true, made on a thread of
-    /// their own.
+    /// The batches of an epoch from index `from` on for which `wanted` returns true, made on a
+    /// thread of their own.
     pub fn ahead(
         self: &Arc<Self>,
         epoch: u64,

@@ -25,7 +25,8 @@ pub(super) fn folded(all: &TextSplit, spec: &FoldsSpec, batch: usize) -> [TextSp
     [train, held_out, tested]
 }
 
-/// The indices of each part, and of the texts that its model may see, both in the order of the file.
+/// The indices of each part, and of the texts that its model may see, both in the order of the
+/// file.
 fn parts(texts: usize, spec: &FoldsSpec) -> Vec<(Vec<usize>, Vec<usize>)> {
     let count = spec.count.max(1) as usize;
     let mut order: Vec<usize> = (0..texts).collect();

@@ -90,8 +90,8 @@ impl PreparedTexts {
         write(KEPT, &json)
     }
 
-    /// Reads what [`Self::keep`] wrote for the recipe's data. It has no splits. `None` if nothing was
-    /// kept.
+    /// Reads what [`Self::keep`] wrote for the recipe's data. It has no splits. `None` if nothing
+    /// was kept.
     ///
     /// # Errors
     /// [`LabelledTextError::Kept`] if a file is missing, was changed, or cannot be read.

@@ -12,7 +12,8 @@ pub struct ScoreArgs {
     /// One hypothesis or one record of JSON a line; `-` or none: stdin
     #[arg(long, value_name = "FILE")]
     pub hypotheses: Option<PathBuf>,
-    /// One reference a line; repeatable for several references a segment. Loss and perplexity need none
+    /// One reference a line; repeatable for several references a segment. Loss and perplexity need
+    /// none
     #[arg(long, value_name = "FILE", required_unless_present = "signature")]
     pub references: Vec<PathBuf>,
     /// Metric to compute

@@ -122,8 +122,8 @@ pub struct Trained {
 
 impl Run {
     /// The place of a run, whether it exists or not. `files` are the files that the recipe itself
-    /// names, with their SHA-256: what is in them is part of what the run is. `initial` is the SHA-256
-    /// of the weights that it starts from.
+    /// names, with their SHA-256: what is in them is part of what the run is. `initial` is the
+    /// SHA-256 of the weights that it starts from.
     pub fn locate(
         ctx: &Context,
         resolved: &Resolved,
@@ -320,7 +320,8 @@ pub fn initial_override(digest: &str) -> String {
     format!("init-from=sha256:{}", &digest[..16])
 }
 
-/// What a compute type stands for. Earlier programs kept what stands between layers in FP32, in fp16 as well: their runs are others.
+/// What a compute type stands for. Earlier programs kept what stands between layers in FP32, in
+/// fp16 as well: their runs are others.
 fn arithmetic(compute: &str) -> &str {
     if compute == "fp16" { "fp16, stored between layers" } else { compute }
 }

@@ -22,7 +22,8 @@ pub trait Ready {
     /// See [`TaskData::fingerprints`].
     fn fingerprints(&self) -> BTreeMap<String, String>;
 
-    /// Trains until the recipe's end, and decodes at the points of its trajectories; a run that ended before is not touched.
+    /// Trains until the recipe's end, and decodes at the points of its trajectories; a run that
+    /// ended before is not touched.
     ///
     /// # Errors
     /// Training cannot go on, or was interrupted.

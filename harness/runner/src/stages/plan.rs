@@ -262,7 +262,8 @@ fn updates(resolved: &Resolved, step: &StepCost, own: Option<f64>) -> Updates {
             1e6
         });
         let pairs = examples * step.work.copies as f64;
-        // Each epoch may end with a batch that is not full. An assumed size gives a rate, not a count.
+        // Each epoch may end with a batch that is not full. An assumed size gives a rate, not a
+        // count.
         match examples_assumed {
             true => (epochs as f64 * pairs / step.examples).ceil() as u64,
             false => epochs * (pairs / step.examples).ceil() as u64,
@@ -339,7 +340,8 @@ fn measured_speed(device: &Device) -> f64 {
     const MOST: u32 = 1 << 14;
     // Products of it have its values, so a product can depend on the one before.
     let a = Tensor::<2>::ones([SIZE, SIZE], device) / SIZE as f64;
-    // A GPU computes while the next products are queued; a read after each would be most of the time.
+    // A GPU computes while the next products are queued; a read after each would be most of the
+    // time.
     let multiply = |products: u32| {
         let start = Instant::now();
         let mut product = a.clone();

@@ -38,8 +38,8 @@ pub trait Task {
 
     // A recipe by itself.
 
-    /// Whether the parts of the recipe can be combined in this task: its model, data, loss and searches.
-    /// Their types alone suffice for some tasks.
+    /// Whether the parts of the recipe can be combined in this task: its model, data, loss and
+    /// searches. Their types alone suffice for some tasks.
     fn fits(&self) -> bool {
         true
     }
@@ -83,8 +83,8 @@ pub trait Task {
     /// default.
     fn signatures(&self, eval: &str, decode: &str) -> Vec<String>;
 
-    /// The unit of a training term's denominator; `None` if the task does not log the term, or if its
-    /// denominator is not a unit.
+    /// The unit of a training term's denominator; `None` if the task does not log the term, or if
+    /// its denominator is not a unit.
     fn training_unit(&self, _of: OfTerm) -> Option<Unit> {
         None
     }

@@ -22,8 +22,8 @@ impl Shape {
         Self { sentences: sentences.min(most as u32), ..self }
     }
 
-    /// Whether a batch of this shape can be made: examples, at least two tokens each, and 16 million
-    /// at most together.
+    /// Whether a batch of this shape can be made: examples, at least two tokens each, and 16
+    /// million at most together.
     pub fn is_usable(&self) -> bool {
         let all = u64::from(self.sentences) * u64::from(self.tokens);
         self.sentences > 0 && self.tokens > 1 && all <= MOST

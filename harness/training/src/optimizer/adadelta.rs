@@ -14,8 +14,8 @@ use crate::flat::{CHUNK, Flat};
 /// Names of the state's arrays: mean squares of the gradients and of the steps.
 const NAMES: [&str; 2] = ["squares", "steps"];
 
-/// a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a + epsilon), d = rho d + (1 - rho) u^2, w
-/// = w - lr u (Zeiler 2012). Starts with a = d = 0.
+/// a = rho a + (1 - rho) g^2, u = g sqrt(d + epsilon) / sqrt(a + epsilon), d = rho d + (1 - rho)
+/// u^2, w = w - lr u (Zeiler 2012). Starts with a = d = 0.
 #[derive(Debug)]
 pub struct Adadelta {
     rho: f64,

@@ -144,7 +144,8 @@ fn novograd_scale(spec: &OptimizerSpec, before: &mut Option<f32>) -> f32 {
 fn step(spec: &OptimizerSpec, update: i32, scale: f32, value: &mut Value, g: f32, add_product: AddProduct) {
     let (lr, t) = (lr(update), f64::from(update));
     let Value { w, first, second } = value;
-    // Adam with coefficients in the order beta1, beta2, epsilon, decay in the gradient, decay apart.
+    // Adam with coefficients in the order beta1, beta2, epsilon, decay in the gradient, decay
+    // apart.
     let mut adam = |[beta1, beta2, epsilon, decay, apart]: [f64; 5], place: EpsilonPlace| {
         let (one, two) = (1.0 - beta1.powf(t), 1.0 - beta2.powf(t));
         let (root, rate) = match place {

@@ -13,8 +13,8 @@ use super::{
 use crate::flat::{CHUNK, Flat};
 
 /// v = momentum v + (g + decay w) (no dampening), w = w - lr v. Nesterov, as in PyTorch: w = w - lr
-/// (g + decay w + momentum v). If the momentum sums steps, as in Caffe: v = momentum v + lr (g + decay
-/// w), w = w - v.
+/// (g + decay w + momentum v). If the momentum sums steps, as in Caffe: v = momentum v + lr (g +
+/// decay w), w = w - v.
 #[derive(Debug)]
 pub struct Sgd {
     momentum: f64,
@@ -206,7 +206,8 @@ mod tests {
     fn a_sum_of_steps_keeps_the_rate_that_each_step_had() {
         let mut w = Flat::Host(vec![1.0, 1.0]);
         let mut sgd = Sgd::new(0.5, 0.0, false).summing(Velocity::Steps);
-        // v = 0.25, then 0.125 + 0.125; w = 1 - 0.25 - 0.25. With a sum of gradients: 1 - 0.25 - 0.1875.
+        // v = 0.25, then 0.125 + 0.125; w = 1 - 0.25 - 0.25. With a sum of gradients: 1 - 0.25 -
+        // 0.1875.
         for lr in [0.25, 0.125] {
             sgd.begin();
             w = sgd.step(place(), lr, w, Gradient::new(Flat::Host(vec![1.0, -1.0]), 1.0));

@@ -36,9 +36,9 @@ pub enum OptimizerSpec {
         #[serde(default)]
         epsilon_place: EpsilonPlace,
     },
-    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019) as in PyTorch:
-    /// w = (1 - lr d) w, then a step of Adam, bias-corrected, with epsilon outside the root. The decay
-    /// is not part of the gradient, and not of the moments.
+    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019) as in PyTorch: w = (1 - lr d)
+    /// w, then a step of Adam, bias-corrected, with epsilon outside the root. The decay is not part
+    /// of the gradient, and not of the moments.
     Adamw {
         /// Decay of the first moment.
         beta1: f64,
@@ -113,8 +113,8 @@ pub enum DecayedParameters {
     /// All parameters, biases and norms included.
     #[default]
     All,
-    /// Parameters of two or more dimensions: matrices, embeddings and kernels, but no biases and norms
-    /// (GPT-2, nanoGPT).
+    /// Parameters of two or more dimensions: matrices, embeddings and kernels, but no biases and
+    /// norms (GPT-2, nanoGPT).
     Matrices,
 }
 

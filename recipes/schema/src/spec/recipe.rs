@@ -295,7 +295,8 @@ impl Recipe {
         Self::of_task(task, json)
     }
 
-    /// One block as JSON: `data`, `model`, `loss`, `decode`, …; null if the recipe has no such block.
+    /// One block as JSON: `data`, `model`, `loss`, `decode`, …; null if the recipe has no such
+    /// block.
     pub fn block(&self, name: &str) -> Json {
         let mut json = serde_json::to_value(self).expect("a recipe has string keys only");
         json[name].take()

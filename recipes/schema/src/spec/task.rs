@@ -1,4 +1,5 @@
-//! The tasks: a closed set. A new task is one line of the table below, a folder of [`crate::tasks`] and one of the catalog.
+//! The tasks: a closed set. A new task is one line of the table below, a folder of [`crate::tasks`]
+//! and one of the catalog.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -15,7 +16,8 @@ use crate::validate::Findings;
 /// Writes [`Task`] and [`Recipe`] from the table of the tasks: description, variant, and word.
 macro_rules! tasks {
     ($($(#[doc = $description:literal])+ $variant:ident = $word:literal;)+) => {
-        /// What a recipe's model does. The word is the folder of the catalog and the value of `recipe.task`.
+        /// What a recipe's model does. The word is the folder of the catalog and the value of
+        /// `recipe.task`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum Task {
             $($(#[doc = $description])+ #[serde(rename = $word)] $variant,)+
@@ -36,8 +38,8 @@ macro_rules! tasks {
             }
         }
 
-        /// One recipe after all overlays were applied. The blocks that all tasks have are read as if they were
-        /// fields: `recipe.train`. The others have the types of the recipe's task.
+        /// One recipe after all overlays were applied. The blocks that all tasks have are read as
+        /// if they were fields: `recipe.train`. The others have the types of the recipe's task.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Recipe {
             $($(#[doc = $description])+ $variant(Box<RecipeOf<tasks::$variant>>),)+

@@ -140,7 +140,8 @@ impl TokenSearchSpec {
         matches!(self, Self::GnmtBeam { coverage, .. } if *coverage > 0.0)
     }
 
-    /// Checks the numbers of the search at `path`. `attends`: whether the decoder has one attention.
+    /// Checks the numbers of the search at `path`. `attends`: whether the decoder has one
+    /// attention.
     pub(crate) fn check(&self, attends: bool, path: &str, findings: &mut Findings<'_, '_>) {
         findings.positive(u64::from(self.hypotheses()), &format!("{path}.beam"));
         let max_length = match self {

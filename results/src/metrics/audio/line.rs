@@ -1,8 +1,8 @@
 //! Measurements of an utterance as a line of text: the kept hypothesis of a model that produces
 //! sound.
 //!
-//! A line is a JSON object. `measures` has a sum and a count for each metric with its options, keyed
-//! as a signature states them. All scores follow from these. Other keys are for people.
+//! A line is a JSON object. `measures` has a sum and a count for each metric with its options,
+//! keyed as a signature states them. All scores follow from these. Other keys are for people.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -2,8 +2,8 @@
 //! attention alignments.
 //!
 //! [`mel_cepstral_distortion`] and [`mel_error`] give a (sum, count) for each utterance, from which
-//! the value of a set is computed. [`AlignmentScore`] needs no recording. `docs/synthesis.md` has the
-//! definitions and their sources.
+//! the value of a set is computed. [`AlignmentScore`] needs no recording. `docs/synthesis.md` has
+//! the definitions and their sources.
 
 mod alignment;
 mod line;

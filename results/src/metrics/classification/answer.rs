@@ -124,8 +124,8 @@ pub(super) fn is_right(
     }
 }
 
-/// The right class of a record, and the class of its answer; `None` for an empty line. `line` counts
-/// from 1.
+/// The right class of a record, and the class of its answer; `None` for an empty line. `line`
+/// counts from 1.
 ///
 /// # Errors
 /// A record or a reference is invalid or contradicts the options.

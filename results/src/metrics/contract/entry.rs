@@ -27,8 +27,8 @@ pub struct Entry {
 pub enum Path {
     /// Outputs on an evaluation set are scored by the claim's signature.
     Scored,
-    /// As [`Path::Scored`] under another metric's name, restricted to the signatures that have these
-    /// parts.
+    /// As [`Path::Scored`] under another metric's name, restricted to the signatures that have
+    /// these parts.
     ScoredAs(&'static Entry, &'static [(&'static str, &'static str)]),
     /// A term that training logs is compared with the claim, by the claim's signature.
     Trained,

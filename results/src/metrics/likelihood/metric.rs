@@ -1,5 +1,5 @@
-//! Loss, perplexity and bits per character of likelihoods, and the mean of a recipe's own objective,
-//! which may be smoothed, weighted, or not a likelihood.
+//! Loss, perplexity and bits per character of likelihoods, and the mean of a recipe's own
+//! objective, which may be smoothed, weighted, or not a likelihood.
 
 use std::f64::consts::LN_2;
 

@@ -1,5 +1,5 @@
-//! Scoring: hypotheses and references in, or measurements of utterances, and a value out. All scores
-//! of records are computed here.
+//! Scoring: hypotheses and references in, or measurements of utterances, and a value out. All
+//! scores of records are computed here.
 
 use serde_json::{Map, Value};
 

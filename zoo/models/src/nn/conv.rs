@@ -178,8 +178,8 @@ impl Conv2d {
     }
 }
 
-/// Time axis with zero padding that keeps ceil(frames / stride) frames where the number of frames is
-/// a multiple of the stride. It does not depend on the utterance.
+/// Time axis with zero padding that keeps ceil(frames / stride) frames where the number of frames
+/// is a multiple of the stride. It does not depend on the utterance.
 pub(crate) fn same(stride: usize, dilation: usize, kernel: usize) -> Axis {
     let long = stride * (dilation * kernel + 1);
     Axis::default().strided(stride).dilated(dilation).same(long, kernel)

@@ -16,8 +16,8 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::data::Sets;
 
-/// Fetches and reads the pictures of all splits, or of the splits of some evaluation sets. `base` is
-/// the folder that the recipe's paths are relative to.
+/// Fetches and reads the pictures of all splits, or of the splits of some evaluation sets. `base`
+/// is the folder that the recipe's paths are relative to.
 ///
 /// # Errors
 /// The data cannot be obtained, or it is damaged.

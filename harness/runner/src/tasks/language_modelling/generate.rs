@@ -31,8 +31,8 @@ impl Default for Sampling {
     }
 }
 
-/// Draws units after those of `prompt`, one by one. `found` is called with each; it ends the text by
-/// returning `false`. An empty prompt is that of a line's end, or of the first unit.
+/// Draws units after those of `prompt`, one by one. `found` is called with each; it ends the text
+/// by returning `false`. An empty prompt is that of a line's end, or of the first unit.
 pub fn continued(
     recipe: &Recipe,
     model: &LanguageModel,

@@ -72,7 +72,8 @@ pub fn decode(
     Ok(Decoded { hypotheses, references, samples: samples.into_iter().map(|(_, sample)| sample).collect() })
 }
 
-/// What a model says of frames that it is told, as many as there are. It ended well if it would stop at the last.
+/// What a model says of frames that it is told, as many as there are. It ended well if it would
+/// stop at the last.
 fn told(model: &Synthesiser, batch: &SynthesisBatch, pass: &mut Pass) -> Vec<Spoken> {
     let (predicted, _) = model.forward(batch, pass);
     let (longest, width) = (batch.longest(), model.width());

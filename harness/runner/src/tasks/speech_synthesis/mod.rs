@@ -181,7 +181,8 @@ fn cost(recipe: &Recipe, symbols: usize) -> Cost {
     speech_synthesis::cost(&recipe.model, symbols as u64, frame_width(recipe))
 }
 
-/// The convention of a search on which nothing is claimed: the error of frames with teacher forcing, the distortion of others.
+/// The convention of a search on which nothing is claimed: the error of frames with teacher
+/// forcing, the distortion of others.
 fn usual_signature(recipe: &Recipe, decode: &str) -> String {
     let mels = frame_width(recipe).mels;
     let convention = match recipe.decode[decode] {

@@ -23,8 +23,8 @@ const LIMIT: f64 = 5e-6;
 /// The same with FP16 products: one unit of the fraction.
 const HALF_LIMIT: f64 = 1e-3;
 
-/// One model with its pictures, and PyTorch's results. Everything is computed in evaluation mode, so
-/// dropout does nothing.
+/// One model with its pictures, and PyTorch's results. Everything is computed in evaluation mode,
+/// so dropout does nothing.
 #[derive(Debug)]
 pub struct ClassifierCase {
     /// Name of the case in the file.
@@ -169,8 +169,8 @@ impl ClassifierCase {
     }
 
     /// Computes the pictures with FP16 products. Logits, loss and gradients must be near those of a
-    /// reference that rounds at the same places. Returns how many numbers are the same, and how many
-    /// were compared.
+    /// reference that rounds at the same places. Returns how many numbers are the same, and how
+    /// many were compared.
     ///
     /// The reference's sums are FP64 and ours FP32; both are rounded once. If a sum is close to the
     /// middle between two FP16 values, the results differ by one unit, and later layers differ.

@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A key that can only have the default value of `T`.
 ///
 /// Once, recipes of recordings and of text had one type, whose keys of text were written with their
-/// defaults in recipes of recordings. The hash of a recipe covers them, and records in ledgers refer
-/// to hashes. Such a key is therefore still written, and read from resolved recipes: its default, or
-/// nothing. It must be hidden from the JSON Schema (`#[schemars(skip)]`), so that recipe files cannot
-/// have it.
+/// defaults in recipes of recordings. The hash of a recipe covers them, and records in ledgers
+/// refer to hashes. Such a key is therefore still written, and read from resolved recipes: its
+/// default, or nothing. It must be hidden from the JSON Schema (`#[schemars(skip)]`), so that
+/// recipe files cannot have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Kept<T>(PhantomData<T>);
 

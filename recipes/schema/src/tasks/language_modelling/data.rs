@@ -94,8 +94,8 @@ pub struct LanguageVocabularySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VocabularyOrder {
-    /// Order of first appearance: in the training split, then in `valid`, then in the other splits by
-    /// name (PyTorch's `word_language_model`).
+    /// Order of first appearance: in the training split, then in `valid`, then in the other splits
+    /// by name (PyTorch's `word_language_model`).
     Appearance,
     /// By falling count; of equal counts by the unit (TensorFlow's `ptb` reader).
     Frequency,

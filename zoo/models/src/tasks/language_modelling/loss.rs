@@ -16,8 +16,8 @@ use crate::parameters::host_values;
 /// The training objective of language models: `nll`, in nats, divided by the number of targets.
 ///
 /// In training the carried state is part of the model: a window begins with the state that the last
-/// accepted update left there. An update that is skipped for an overflow leaves the state as it was.
-/// In evaluation the objective itself carries the state, from each batch to the next.
+/// accepted update left there. An update that is skipped for an overflow leaves the state as it
+/// was. In evaluation the objective itself carries the state, from each batch to the next.
 #[derive(Debug, Clone)]
 pub struct LanguageLoss {
     weight: f64,

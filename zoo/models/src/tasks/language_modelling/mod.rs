@@ -35,8 +35,8 @@ pub enum LanguageModel {
 }
 
 impl LanguageModel {
-    /// Builds a model of `units` units. `rows` is the number of rows whose state is carried from one
-    /// training batch to the next; 0 for none.
+    /// Builds a model of `units` units. `rows` is the number of rows whose state is carried from
+    /// one training batch to the next; 0 for none.
     pub fn new(spec: &LanguageModelSpec, units: usize, rows: usize, seed: u64, device: &Device) -> Self {
         let init = Init::new(seed, device);
         match spec {
@@ -53,8 +53,8 @@ impl LanguageModel {
         }
     }
 
-    /// Logits `[rows x steps, units]` in the compute type, one row for each input in their order; and
-    /// the state at the end of the windows. Without a state the windows begin with zeros.
+    /// Logits `[rows x steps, units]` in the compute type, one row for each input in their order;
+    /// and the state at the end of the windows. Without a state the windows begin with zeros.
     pub fn forward(
         &self,
         inputs: &[u32],

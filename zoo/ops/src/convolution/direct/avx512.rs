@@ -14,9 +14,9 @@ pub const HALF: usize = 8;
 /// rows' values are `step` bytes apart, from `low` + `step` on; `high` is seven rows behind `low`.
 ///
 /// Without inline assembly, the compiler loads the values of all rows at once and keeps an address
-/// for each, which exceeds the registers, or keeps the sums in memory. Without `pure`, the rows stay
-/// in order. The broadcast value has a type, because the compiler finds no register for an output
-/// without one.
+/// for each, which exceeds the registers, or keeps the sums in memory. Without `pure`, the rows
+/// stay in order. The broadcast value has a type, because the compiler finds no register for an
+/// output without one.
 macro_rules! multiply_add {
     ($sums:ident, $left:ident, $right:ident, $low:ident, $high:ident, $steps:ident) => {{
         // Indices, scaled by 1, 2 or 4, that reach seven rows.
@@ -130,11 +130,12 @@ macro_rules! by_rows {
 }
 
 /// A tile of outputs: the values that they read, from `x` on and `step` elements from one output to
-/// the next, times a panel of weights `[depth, width]`; `width` is that of one to four halves of a register.
+/// the next, times a panel of weights `[depth, width]`; `width` is that of one to four halves of a
+/// register.
 ///
 /// # Safety
-/// The CPU has AVX-512 F and VL; the tile may be written; x has all pieces for all outputs, and the panel
-/// has their depths.
+/// The CPU has AVX-512 F and VL; the tile may be written; x has all pieces for all outputs, and the
+/// panel has their depths.
 pub unsafe fn outputs(
     tile: &Tile,
     x: *const f32,

@@ -1,10 +1,10 @@
 //! Gradient of the input as one product for each image, whose rows are then added up where the
 //! patches overlap.
 //!
-//! The direct algorithm gives an input's channels the lanes of a panel. With few channels most lanes
-//! are idle, and with a kernel that is large for the image it multiplies zeros at the borders. Here
-//! the lanes are all values of a patch, and nothing is multiplied by a zero; the price is the
-//! addition of the patches.
+//! The direct algorithm gives an input's channels the lanes of a panel. With few channels most
+//! lanes are idle, and with a kernel that is large for the image it multiplies zeros at the
+//! borders. Here the lanes are all values of a patch, and nothing is multiplied by a zero; the
+//! price is the addition of the patches.
 
 use rayon::prelude::*;
 
@@ -23,8 +23,8 @@ const PATCHES: usize = 1 << 16;
 /// Time to add a value of a patch, in multiplications of an idle or busy lane.
 const ADDITION: usize = 4;
 
-/// Whether this takes less time than the direct algorithm: by at least a fifth, in multiplications of
-/// lanes.
+/// Whether this takes less time than the direct algorithm: by at least a fifth, in multiplications
+/// of lanes.
 pub fn suits(shapes: &Shapes) -> bool {
     let [images, _, across, channels] = shapes.input;
     let [_, tall, wide, _] = shapes.output;

@@ -1,9 +1,9 @@
 //! Convolution that reads rows of an image in place, without packing patches.
 //!
-//! A tile is several neighbouring outputs of a row by 8 to 32 channels. Its sums run over the pieces of
-//! memory that its outputs read, tap by tap; each output reads from its own place. The sums stay in
-//! registers for a block of the depth. Packing patches costs as much for every tap as reading the
-//! image does once, which pays only if many output channels share them.
+//! A tile is several neighbouring outputs of a row by 8 to 32 channels. Its sums run over the
+//! pieces of memory that its outputs read, tap by tap; each output reads from its own place. The
+//! sums stay in registers for a block of the depth. Packing patches costs as much for every tap as
+//! reading the image does once, which pays only if many output channels share them.
 
 mod avx512;
 mod folded;
