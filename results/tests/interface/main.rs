@@ -31,5 +31,6 @@ mod tokenised_bleu_goldens;
 mod toy;
 mod trained_terms;
 mod verdicts;
+mod verdicts_of_pairs;
 mod wer_goldens;
 mod wmt17_parity;
