@@ -59,7 +59,8 @@ impl EmbeddingOp for Flex {
     ) -> FloatTensor<Self> {
         let width = gradient.shape()[1];
         let gradient = host::values(&gradient);
-        let mut out = host::room(vocabulary * width);
+        // Zeros of the allocator: it clears a large table past the caches, or need not.
+        let mut out = vec![0f32; vocabulary * width];
         // A task sums whole rows, in the order of the tokens: the result does not depend on the
         // number of tasks.
         let tasks = 2 * rayon::current_num_threads();
@@ -72,11 +73,10 @@ impl EmbeddingOp for Flex {
 }
 
 vectorized! {
-    /// Rows of the table's gradient from row `first` on. `gradient` has a row of `width` values for
+    /// Adds to the table's gradient, from row `first` on. `gradient` has a row of `width` values for
     /// each id.
     fn sum_rows(sums: &mut [f32], first: usize, width: usize, ids: &[Option<u32>], gradient: &[f32]) {
         let _ = FMA;
-        sums.fill(0.0);
         let rows = sums.len() / width;
         for (id, row) in ids.iter().zip(gradient.chunks_exact(width)) {
             let Some(id) = id else { continue };
