@@ -96,6 +96,23 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
     let trained = json_of(&Path::new(run).join("trained.json"));
     assert!(trained["last_loss"].as_f64() < trained["first_loss"].as_f64(), "{trained}");
 
+    // A training text that changed since would number the words in another way.
+    zoo.ends_with(0, &["evaluate", run]);
+    let others = [
+        (rhyme(119), rhyme(12), "the SHA-256 of train is"),
+        (rhyme(120).replace("or", "and"), rhyme(12).replace("or", "and"), "they have other units"),
+    ];
+    for (train, valid, how) in others {
+        zoo.file("train.txt", &train);
+        zoo.file("valid.txt", &valid);
+        let refused = zoo.ends_with(4, &["evaluate", run]);
+        refused.says("are not those that");
+        refused.says(how);
+    }
+    // The run keeps its units: no text is read again.
+    for file in ["train.txt", "valid.txt"] {
+        fs::remove_file(zoo.home().join(file)).unwrap();
+    }
     zoo.file("lines.txt", "be or not to\nbe be be be\n");
     let call = ["infer", run, "--input", "lines.txt", "--format", "json"];
     let lines = zoo.ends_with(0, &call).stdout;
@@ -122,6 +139,14 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
     };
     refused(&["--prompt", "be", "--temperature", "-1"], "from 0 on");
     refused(&["--top-k", "2"], "--prompt");
+
+    let kept = Path::new(run).join("vocabulary/kept.json");
+    let json = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, json.replace("\"or\"", "\"and\"")).unwrap();
+    zoo.ends_with(7, &["infer", run, "--prompt", "be"]).says("kept.json: it was changed");
+    fs::remove_file(&kept).unwrap();
+    own(&zoo, 40);
+    zoo.ends_with(7, &["infer", run, "--prompt", "be"]).says("vocabulary has no units");
 }
 
 #[test]
@@ -177,6 +202,16 @@ fn new_writes_recipes_for_one_text_and_for_three() {
     zoo.ends_with(0, &["check", "./words.toml"]);
     let shown = zoo.ends_with(0, &["show", "./words.toml", "--toml"]).stdout;
     assert!(shown.contains("size = 5\n") && shown.contains("lines = 13\n"), "{shown}");
+}
+
+#[test]
+fn the_plan_counts_the_part_of_a_text_that_is_read() {
+    let zoo = Zoo::new();
+    let plan = zoo.ends_with(0, &["reproduce", "lstm-test-small", "--arms", "fp32", "--plan"]).stdout;
+    // 9,004 units are 750 windows of 12, or 4 batches of 160: 2 updates in each of 1,500 epochs.
+    // The number of words is an estimate: 33,000 rows of 64 and their biases, and 149,376 in the
+    // layers.
+    assert!(plan.contains("2,294,376 parameters, at most 3,000 updates"), "{plan}");
 }
 
 /// The digests of the arrays of a checkpoint, by name.

@@ -82,6 +82,19 @@ fn own_lines_are_learned_and_told_apart() {
     let plan = || zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
     assert!(plan().contains("trained already"), "{}", plan());
 
+    // Training texts that changed since would number the words of the test in another way.
+    zoo.ends_with(0, &["evaluate", run]);
+    let fewer: String = lines.split_inclusive('\n').skip(2).collect();
+    let movies = (lines.replace("film", "movie"), test.replace("film", "movie"));
+    let others =
+        [(fewer, test.to_owned(), "the SHA-256 of train is"), (movies.0, movies.1, "they have other words")];
+    for (train, tested, how) in others {
+        zoo.file("train.txt", &train);
+        zoo.file("test.txt", &tested);
+        let refused = zoo.ends_with(4, &["evaluate", run]);
+        refused.says("are not those that");
+        refused.says(how);
+    }
     // The run keeps its words and classes: the training texts are not read again.
     for file in ["train.txt", "test.txt"] {
         fs::remove_file(zoo.home().join(file)).unwrap();

@@ -8,8 +8,9 @@ state at the end of the first, which is computed before the first update and car
 gradient. `CASE/weights/PATH` are the first weights. No dropout.
 
 The LSTM is PyTorch's; with one bias vector the second is 0 and stays 0. The Transformer is
-nanoGPT's without biases, with PyTorch's attention. A case with `over` "sum-of-steps" multiplies the
-mean loss by the steps, as TensorFlow's tutorial does.
+nanoGPT's without biases, with PyTorch's attention. The layer-normalised LSTM is OpenSeq2Seq's cell,
+step by step; each of its windows begins with zeros. A case with `over` "sum-of-steps" multiplies
+the mean loss by the steps, as TensorFlow's tutorial does.
 """
 
 import numpy as np
@@ -22,11 +23,16 @@ import fixture
 UNITS, ROWS, STEPS, RATE, CLIP = 13, 3, 5, 0.7, 0.25
 LSTM = {"kind": "lstm", "width": 6, "units": 6, "layers": 2, "dropout": 0.2, "embedding_bound": 0.1, "softmax_bias_bound": 0.0}
 GPT = {"kind": "gpt", "width": 8, "layers": 2, "heads": 2, "context": 7, "dropout": 0.1, "init_std": 0.02, "epsilon": 1e-5}
+NORMED = {
+    "kind": "layer-norm-lstm", "width": 6, "units": 7, "layers": 3, "embedding_dropout": 0.63, "candidate_dropout": 0.3, "dropout": 0.4,
+    "forget_bias": 1.0, "embedding_bound": 0.1, "epsilon": 1e-12,
+}  # fmt: skip
 CASES = {
     "lstm-tied": (LSTM | {"tied": True, "biases": "two"}, "mean"),
     "lstm-untied": (LSTM | {"width": 5, "tied": False, "biases": "two"}, "mean"),
     "lstm-one-bias": (LSTM | {"tied": False, "biases": "one-of-zeros"}, "sum-of-steps"),
     "gpt": (GPT, "mean"),
+    "layer-norm-lstm": (NORMED, "mean"),
 }
 
 
@@ -52,6 +58,50 @@ class Lstm(nn.Module):
                 yield name, value
             elif not (self.one_bias and part == "lstm.bias_hh"):
                 yield f"layers.{layer}.{part.removeprefix('lstm.')}", value
+
+
+class NormedCell(nn.Module):
+    """TensorFlow's kernel [in + hidden, 4 hidden] in two parts, transposed; the gates are i, j, f,
+    o.
+    """
+
+    def __init__(self, width, units, spec):
+        super().__init__()
+        self.weight_ih, self.weight_hh = (nn.Parameter(torch.empty(4 * units, of)) for of in (width, units))
+        norm = lambda: nn.LayerNorm(units, spec["epsilon"])
+        self.input_norm, self.transform_norm, self.forget_norm, self.output_norm, self.state_norm = (norm() for _ in range(5))
+        self.units, self.forget_bias = units, spec["forget_bias"]
+
+    def forward(self, inputs):
+        h = c = inputs.new_zeros(len(inputs), self.units)
+        outs = []
+        for x in inputs.unbind(1):
+            kernel = torch.cat([self.weight_ih, self.weight_hh], 1).T
+            i, j, f, o = (torch.cat([x, h], 1) @ kernel).split(self.units, 1)
+            i, j, f, o = self.input_norm(i), self.transform_norm(j), self.forget_norm(f), self.output_norm(o)
+            c = self.state_norm(c * torch.sigmoid(f + self.forget_bias) + torch.sigmoid(i) * torch.tanh(j))
+            h = torch.tanh(c) * torch.sigmoid(o)
+            outs.append(h)
+        return torch.stack(outs, 1)
+
+
+class NormedLstm(nn.Module):
+    def __init__(self, spec):
+        super().__init__()
+        self.embedding = nn.Embedding(UNITS, spec["width"])
+        widths = [spec["width"], *[spec["units"]] * (spec["layers"] - 1), spec["width"]]
+        self.layers = nn.ModuleList(NormedCell(*sizes, spec) for sizes in zip(widths, widths[1:]))
+        self.softmax = nn.Linear(spec["width"], UNITS)
+        self.softmax.weight = self.embedding.weight
+
+    def forward(self, inputs, state):
+        x = self.embedding(inputs)
+        for layer in self.layers:
+            x = layer(x)
+        return self.softmax(x), None
+
+    def paths(self):
+        yield from self.named_parameters()
 
 
 class Block(nn.Module):
@@ -90,11 +140,14 @@ class Gpt(nn.Module):
         yield from self.named_parameters()
 
 
+MODELS = {"lstm": Lstm, "layer-norm-lstm": NormedLstm, "gpt": Gpt}
+
+
 def main():
     torch.set_default_dtype(torch.float64)
     tensors, described = {}, {}
     for seed, (name, (spec, over)) in enumerate(CASES.items()):
-        model = (Lstm if spec["kind"] == "lstm" else Gpt)(spec)
+        model = MODELS[spec["kind"]](spec)
         fixture.randomize(model, 2600 + seed)
         if spec["kind"] == "lstm" and model.one_bias:
             for layer in range(spec["layers"]):

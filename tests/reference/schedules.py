@@ -132,6 +132,8 @@ CASES = {
     "fixed-deepspeech2": ({"kind": "fixed", "lr": 3e-4}, 800),
     "fixed-d2l": ({"kind": "fixed", "lr": 0.9}, 2350),
     "fixed-keras-adadelta": ({"kind": "fixed", "lr": 1.0}, 5628),
+    "lstm-wkt2": ({"kind": "fixed", "lr": 4e-4}, 104250),
+    "lstm-test-small": ({"kind": "fixed", "lr": 9e-4}, 3000),
     "wave2letter": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 219600}, 219600),
     "wave2letter-mixed": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 109800}, 109800),
     "fsdd-digits": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0}, 1870),

@@ -91,6 +91,14 @@ pub enum LanguageDataError {
         /// Steps that a row needs.
         steps: usize,
     },
+    /// The units that a run keeps cannot be written or read.
+    #[error("{}: {reason}\nhint: restore the file, or train again", path.display())]
+    Kept {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The thread that makes batches ended early.
     #[error(transparent)]
     Thread(#[from] ThreadEnded),

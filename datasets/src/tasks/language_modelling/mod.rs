@@ -1,15 +1,19 @@
 //! Language modelling: a text as numbers of its units, and windows of it.
 
 mod babble;
+mod chunks;
 mod error;
+mod kept;
 mod own;
 mod prepared;
+mod rules;
 mod source;
 #[cfg(test)]
 mod tests;
 mod units;
 mod windows;
 
+pub use chunks::Chunks;
 pub use error::LanguageDataError;
 pub use own::{own_lines, own_stamps, own_units};
 pub use prepared::{LanguageSplit, PreparedLanguage, TrainingWindows, prepare_language};

@@ -8,7 +8,7 @@ use zoo_recipes::tasks::language_modelling::{LanguageDataSpec, LanguageReaderSpe
 
 use super::error::LanguageDataError;
 use super::source::{WHOLE, read_text, texts};
-use super::units::counted;
+use super::units::ordered;
 
 /// Number of training lines in the recipe's own files, or of generated ones; `None` if it names no
 /// files. Of a text that is cut, all lines count.
@@ -26,13 +26,13 @@ pub fn own_lines(data: &LanguageDataSpec, base: &Path) -> Result<Option<usize>, 
     })
 }
 
-/// Number of different units of the recipe's own text, over all splits.
+/// Number of units of a vocabulary of the recipe's own text, counted over all splits.
 ///
 /// # Errors
 /// A file cannot be read.
 pub fn own_units(data: &LanguageDataSpec, base: &Path) -> Result<usize, LanguageDataError> {
     let texts = texts(data, None, base)?;
-    Ok(counted(&data.unit, texts.values().map(String::as_str))?.len())
+    Ok(ordered(&data.unit, data.vocabulary, texts.values().map(String::as_str))?.len())
 }
 
 /// Path and SHA-256 of every file that the recipe itself names.

@@ -10,6 +10,7 @@ use zoo_recipes::tasks::language_modelling::{
     EvaluationWindowsSpec, LanguageDataSpec, LossDivisor, TrainingWindowsSpec, VocabularySplits,
 };
 
+use super::chunks::Chunks;
 use super::error::LanguageDataError;
 use super::source::{split_names, texts, unknown};
 use super::units::Units;
@@ -116,6 +117,10 @@ impl PreparedLanguage {
                 let windows = Scattered::new(name, &split.units, [rows, steps], false, seed)?;
                 Box::new((0..batches).map(move |at| (windows.batch(u64::from(at)), 0)))
             }
+            EvaluationWindowsSpec::Chunks { rows, steps, first_units } => {
+                let chunks = Chunks::evaluation(name, &split.units, [rows, steps], first_units)?;
+                Box::new((0..chunks.filled()).map(move |at| (chunks.batch(at as u64), 0)))
+            }
         })
     }
 }
@@ -131,6 +136,7 @@ pub struct TrainingWindows {
 enum Windows {
     Contiguous(Contiguous),
     Scattered(Scattered),
+    Chunks(Chunks),
 }
 
 impl TrainingWindows {
@@ -155,6 +161,12 @@ impl TrainingWindows {
                 let windows = Scattered::new(name, &split.units, [rows, steps], true, seed)?;
                 Self { windows: Windows::Scattered(windows), batches: u64::from(batches) }
             }
+            TrainingWindowsSpec::Chunks { rows, steps, shuffled, first_units } => {
+                let order = (seed, shuffled);
+                let chunks = Chunks::training(name, &split.units, [rows, steps], first_units, order)?;
+                let batches = chunks.full() as u64;
+                Self { windows: Windows::Chunks(chunks), batches }
+            }
         })
     }
 
@@ -167,10 +179,14 @@ impl TrainingWindows {
     pub fn batch(&self, epoch: u64, index: u64) -> WindowBatch {
         match &self.windows {
             Windows::Contiguous(windows) => windows.batch(index as usize),
-            Windows::Scattered(windows) => {
-                windows.batch(epoch.wrapping_mul(self.batches).wrapping_add(index))
-            }
+            Windows::Scattered(windows) => windows.batch(self.number(epoch, index)),
+            Windows::Chunks(chunks) => chunks.batch(self.number(epoch, index)),
         }
+    }
+
+    /// Number of a batch, counted over all epochs.
+    fn number(&self, epoch: u64, index: u64) -> u64 {
+        epoch.wrapping_mul(self.batches).wrapping_add(index)
     }
 
     /// The batches of an epoch from index `from` on of which `wanted` says yes, made on a thread of

@@ -204,3 +204,99 @@ fn babble_is_a_function_of_its_seed_and_has_all_its_words() {
     let all: u32 = counts.iter().sum();
     assert!(f64::from(likely) > 0.8 * f64::from(all), "{likely} of {all}");
 }
+
+#[test]
+fn rare_words_are_the_unknown_word_and_openseq2seq_does_not_count_the_first_line() {
+    let train = "rare a\na-b a b\n\nb a x\nb a\n";
+    let (folder, reader) = files(&[("train", train), ("valid", "a x\nrare-b\n")]);
+    let words = format!("{WORDS}, unknown = '<unk>', rules = 'openseq2seq'");
+    let of = |vocabulary: &str| {
+        let data = data(&reader, &words, &format!("{vocabulary}, of = 'training', least_count = 2"));
+        prepare_language(&data, None, folder.path())
+    };
+    let names = |prepared: &PreparedLanguage| {
+        (0..prepared.units.len() as u32).map(|id| prepared.units.name(id).to_owned()).collect::<Vec<_>>()
+    };
+    // Without the first line: a, b and <eos> four times each, a first; the hyphen and x once.
+    let prepared = of("size = 4, order = 'openseq2seq'").unwrap();
+    assert_eq!(names(&prepared), ["<unk>", "a", "b", "<eos>"]);
+    assert_eq!(prepared.splits["train"].units[..8], [0, 1, 3, 1, 0, 2, 1, 2]);
+    assert_eq!(&*prepared.splits["valid"].units, [1, 0, 3, 0, 0, 2, 3]);
+    let error = of("size = 9, order = 'openseq2seq'").unwrap_err().to_string();
+    assert!(error.contains("has 4 different units, `data.vocabulary.size` is 9"), "{error}");
+    let estimated = of("size = 9, estimated = true, order = 'openseq2seq'").unwrap();
+    assert_eq!(estimated, prepared);
+    // In the other orders every line counts.
+    let error = of("size = 3, order = 'frequency'").unwrap_err().to_string();
+    assert!(error.contains("does not have the word \"<unk>\""), "{error}");
+}
+
+#[test]
+fn an_unknown_word_that_the_text_has_often_enough_is_written_twice_by_openseq2seq() {
+    let (folder, reader) = files(&[("train", "\n<unk> a a\n<unk> a\n"), ("valid", "x\n<unk>\n")]);
+    let words = format!("{WORDS}, unknown = '<unk>'");
+    let vocabulary = "size = 3, order = 'openseq2seq', of = 'training', least_count = 3";
+    let prepared = prepare_language(&data(&reader, &words, vocabulary), None, folder.path()).unwrap();
+    // Once by itself and twice in the text, like the a's; <eos> only twice.
+    let names: Vec<&str> = (0..3).map(|id| prepared.units.name(id)).collect();
+    assert_eq!(names, ["<unk>", "<unk>", "a"]);
+    assert_eq!(&*prepared.splits["valid"].units, [1, 1, 1, 1]);
+}
+
+#[test]
+fn chunks_of_a_recipe_are_new_in_each_epoch_and_the_same_in_each_evaluation() {
+    let lines: String = (0..60).map(|i| format!("a b c d {i}\n")).collect();
+    let (folder, reader) = files(&[("train", &lines), ("valid", "a b c d\na b c d\n")]);
+    let mut data = data(&reader, WORDS, "size = 65, order = 'appearance', of = 'all'");
+    data.batching = toml::from_str("kind = 'chunks'\nrows = 5\nsteps = 8\nshuffled = true").unwrap();
+    #[derive(serde::Deserialize)]
+    struct Windows {
+        windows: zoo_recipes::tasks::language_modelling::EvaluationWindowsSpec,
+    }
+    let Windows { windows } =
+        toml::from_str("windows = { kind = 'chunks', rows = 4, steps = 2, first_units = 9 }").unwrap();
+    data.eval.get_mut("valid").unwrap().windows = windows;
+    let prepared = prepare_language(&data, None, folder.path()).unwrap();
+    let training = TrainingWindows::new(&prepared, &data, 3).unwrap();
+    // 360 units are 45 windows.
+    assert_eq!(training.per_epoch(), 9);
+    assert_ne!(training.batch(0, 0), training.batch(1, 0));
+    let ahead: Vec<WindowBatch> = training.ahead(1, 7, |_| true).map(Result::unwrap).collect();
+    assert_eq!(ahead, [training.batch(1, 7), training.batch(1, 8)]);
+    let batches: Vec<_> = prepared.evaluation("valid", &data).unwrap().collect();
+    assert_eq!(batches.len(), 1);
+    assert_eq!((batches[0].0.rows, batches[0].1), (4, 0));
+}
+
+#[test]
+fn kept_units_read_and_write_a_text_as_before() {
+    let (root, reader) = files(&[("train", "\n<unk> a a\n<unk> a\n"), ("valid", "a\n<unk>\n")]);
+    let word = format!("{WORDS}, unknown = '<unk>'");
+    for (unit, vocabulary) in [
+        (word.as_str(), "size = 3, order = 'appearance', of = 'all'"),
+        // <unk> has the numbers 0 and 1, and 1 is used.
+        (&word, "size = 3, order = 'openseq2seq', of = 'training', least_count = 3"),
+        // The line feed is a unit.
+        ("kind = 'character'", "size = 8, order = 'sorted', of = 'all'"),
+    ] {
+        let data = data(&reader, unit, vocabulary);
+        let read = prepare_language(&data, None, root.path()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(PreparedLanguage::kept(&data, folder.path()).unwrap(), None, "nothing was kept");
+        read.keep(folder.path()).unwrap();
+        let kept = PreparedLanguage::kept(&data, folder.path()).unwrap().unwrap();
+        assert!(kept.units == read.units && kept.splits.is_empty(), "{vocabulary}");
+        assert_eq!(
+            kept.units.numbers("text", "a <unk>\n").unwrap(),
+            read.units.numbers("text", "a <unk>\n").unwrap()
+        );
+        let file = folder.path().join("kept.json");
+        let json = std::fs::read_to_string(&file).unwrap();
+        assert!(json.contains("\"a\""), "{json}");
+        for (content, due) in [(json.replace("\"a\"", "\"b\""), "it was changed"), ("{".to_owned(), "EOF")] {
+            std::fs::write(&file, content).unwrap();
+            let error = PreparedLanguage::kept(&data, folder.path()).unwrap_err().to_string();
+            assert!(error.contains("kept.json: ") && error.contains(due), "{error}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use zoo_recipes::tasks::language_modelling::{LanguageUnitSpec, LanguageVocabularySpec, VocabularyOrder};
 
 use super::error::LanguageDataError;
+use super::rules::ruled;
 
 /// Words or characters with their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,19 +25,19 @@ impl Units {
         vocabulary: LanguageVocabularySpec,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Self, LanguageDataError> {
-        let mut counted = counted(spec, texts)?;
-        if counted.len() != vocabulary.size as usize {
-            let (found, expected) = (counted.len(), vocabulary.size);
+        let names = ordered(spec, vocabulary, texts)?;
+        if names.len() != vocabulary.size as usize && !vocabulary.estimated {
+            let (found, expected) = (names.len(), vocabulary.size);
             return Err(LanguageDataError::Vocabulary { found, expected });
         }
-        match vocabulary.order {
-            VocabularyOrder::Appearance => {}
-            VocabularyOrder::Frequency => {
-                counted.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-            }
-            VocabularyOrder::Sorted => counted.sort(),
-        }
-        let names: Vec<String> = counted.into_iter().map(|(name, _)| name).collect();
+        Self::of_names(spec, names)
+    }
+
+    /// Units in the order of their numbers. Of equal units, the later number is used.
+    ///
+    /// # Errors
+    /// The units lack the unknown word.
+    pub(super) fn of_names(spec: &LanguageUnitSpec, names: Vec<String>) -> Result<Self, LanguageDataError> {
         let ids: HashMap<String, u32> = (0..).zip(&names).map(|(id, name)| (name.clone(), id)).collect();
         if let LanguageUnitSpec::Word { unknown: Some(unknown), .. } = spec
             && !ids.contains_key(unknown)
@@ -49,6 +50,11 @@ impl Units {
     /// Whether the units are words, which spaces separate.
     pub fn are_words(&self) -> bool {
         matches!(self.spec, LanguageUnitSpec::Word { .. })
+    }
+
+    /// The units in the order of their numbers.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Number of units.
@@ -123,8 +129,47 @@ impl Units {
     }
 }
 
+/// The units of a vocabulary in the order of their numbers.
+pub(super) fn ordered<'t>(
+    spec: &LanguageUnitSpec,
+    vocabulary: LanguageVocabularySpec,
+    mut texts: impl Iterator<Item = &'t str>,
+) -> Result<Vec<String>, LanguageDataError> {
+    let least = vocabulary.least_count.unwrap_or(1);
+    if let (VocabularyOrder::Openseq2seq, LanguageUnitSpec::Word { unknown: Some(unknown), .. }) =
+        (vocabulary.order, spec)
+    {
+        let first = texts.next().unwrap_or_default();
+        let uncounted = first.split_inclusive('\n').next().map_or(0, str::len);
+        let mut counted = counted(spec, std::iter::once(&first[uncounted..]).chain(texts))?;
+        // The source adds the unknown word once by itself. If the text has it often enough, the
+        // word is written twice, and the later number is used.
+        let place = counted.iter().position(|(name, _)| name == unknown);
+        let (name, count) = place.map_or((unknown.clone(), 0), |place| counted.remove(place));
+        counted.insert(0, (name, count + 1));
+        counted.retain(|(_, count)| *count >= least);
+        counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let others = counted.into_iter().map(|(name, _)| name);
+        return Ok(std::iter::once(unknown.clone()).chain(others).collect());
+    }
+    let mut counted = counted(spec, texts)?;
+    let unknown = match spec {
+        LanguageUnitSpec::Word { unknown, .. } => unknown.as_deref(),
+        LanguageUnitSpec::Character {} => None,
+    };
+    counted.retain(|(name, count)| *count >= least || Some(name.as_str()) == unknown);
+    match vocabulary.order {
+        VocabularyOrder::Appearance => {}
+        VocabularyOrder::Frequency | VocabularyOrder::Openseq2seq => {
+            counted.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        }
+        VocabularyOrder::Sorted => counted.sort(),
+    }
+    Ok(counted.into_iter().map(|(name, _)| name).collect())
+}
+
 /// Units in the order of their first appearance, with their counts.
-pub(super) fn counted<'t>(
+fn counted<'t>(
     spec: &LanguageUnitSpec,
     texts: impl Iterator<Item = &'t str>,
 ) -> Result<Vec<(String, u64)>, LanguageDataError> {
@@ -153,8 +198,8 @@ fn each(
 ) -> Result<(), LanguageDataError> {
     for (line, text) in (1..).zip(text.split_inclusive('\n')) {
         match spec {
-            LanguageUnitSpec::Word { end_of_line, .. } => {
-                for word in text.split_whitespace().chain(end_of_line.as_deref()) {
+            LanguageUnitSpec::Word { end_of_line, rules, .. } => {
+                for word in ruled(text, *rules).split_whitespace().chain(end_of_line.as_deref()) {
                     found(word, line)?;
                 }
             }

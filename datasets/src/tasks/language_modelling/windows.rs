@@ -21,7 +21,7 @@ pub struct WindowBatch {
 }
 
 impl WindowBatch {
-    fn new(text: &[u32], starts: impl Iterator<Item = usize>, steps: usize, begins: bool) -> Self {
+    pub(super) fn new(text: &[u32], starts: impl Iterator<Item = usize>, steps: usize, begins: bool) -> Self {
         let mut batch = Self { begins, ..Self::default() };
         for start in starts {
             batch.inputs.extend_from_slice(&text[start..start + steps]);

@@ -19,6 +19,7 @@ use zoo_training::error::OtherError;
 use zoo_training::scaling::LossScaler;
 use zoo_training::update::Phase;
 
+use super::folder::Run;
 use super::sweep::{Swept, SweptWeights};
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -116,6 +117,15 @@ pub trait TaskData: 'static {
     /// # Errors
     /// A file cannot be written.
     fn keep(&self, _run: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    /// Checks that the data numbers a text as that did which the run was trained on, if the
+    /// training texts number all others.
+    ///
+    /// # Errors
+    /// The data changed since, or what the run keeps of it cannot be read.
+    fn check(&self, _recipe: &RecipeOf<Self::Task>, _run: &Run) -> Result<()> {
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use zoo_recipes::{CheckpointSpec, Recipe, Resolved};
 use zoo_results::exit::Exit;
 use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
-use zoo_training::state::Ending;
+use zoo_training::state::{Ending, RunState};
 
 use super::log::sessions;
 use crate::context::Context;
@@ -277,11 +277,24 @@ impl Run {
         read_json(&self.trained_file())
     }
 
+    /// The newest state, if it can be read.
+    fn newest_state(&self) -> Option<RunState> {
+        let newest = self.checkpoints().states().ok()?.into_iter().next()?;
+        read_state(&newest).ok().flatten()
+    }
+
     /// Number of updates in the newest checkpoint.
     pub fn updates_made(&self) -> u64 {
-        let newest = self.checkpoints().states().ok().and_then(|states| states.into_iter().next());
-        let state = newest.and_then(|path| read_state(&path).ok().flatten());
-        state.map_or(0, |state| state.counters.update)
+        self.newest_state().map_or(0, |state| state.counters.update)
+    }
+
+    /// SHA-256 of each training split, as [`train`](super::train::train) wrote them into the newest
+    /// state; `None` without a state.
+    pub fn training_prints(&self) -> Option<Vec<String>> {
+        let state = self.newest_state()?;
+        let (_, splits) = state.identity.fingerprint.split_once(" train ")?;
+        let (training, _) = splits.split_once(" valid ")?;
+        Some(training.split(' ').filter(|print| *print != "-").map(str::to_owned).collect())
     }
 }
 

@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod folder;
 pub mod initial;
 pub mod log;
+pub mod numbering;
 pub mod ready;
 mod samples;
 pub mod sweep;

@@ -35,6 +35,12 @@ pub trait Ready {
         run: &mut Run,
     ) -> Result<Trained>;
 
+    /// See [`TaskData::check`].
+    ///
+    /// # Errors
+    /// The data is not that which the run was trained on.
+    fn check(&self, recipe: &Recipe, run: &Run) -> Result<()>;
+
     /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
     ///
     /// # Errors
@@ -83,6 +89,10 @@ impl<T: TaskData> Ready for T {
         run: &mut Run,
     ) -> Result<Trained> {
         train(ctx, training, recipe, self, run)
+    }
+
+    fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {
+        TaskData::check(self, typed::<T::Task>(recipe)?, run)
     }
 
     fn evaluate(

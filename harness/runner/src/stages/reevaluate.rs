@@ -57,6 +57,7 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let sets: Vec<&str> = wanted.iter().map(|(set, _)| set.as_str()).collect();
     let task = tasks::of(&recipe);
     let data = task.prepare(ctx, &run.card.base, Sets::Evaluation(&sets))?;
+    data.check(&recipe, &run)?;
     let weights = request.weights(&run, &recipe)?;
     let mut folder = run.folder.join("eval");
     if request.run.is_file() {
@@ -105,6 +106,7 @@ pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -
     }
     let task = tasks::of(&recipe);
     let data = task.prepare(ctx, &run.card.base, Sets::Evaluation(&[&eval]))?;
+    data.check(&recipe, &run)?;
     let convention = task.signatures(&eval, &decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&name_of(&recipe, &eval))?;
     let values = request.weights(&run, &recipe)?.values;

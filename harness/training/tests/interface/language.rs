@@ -13,7 +13,7 @@ fn cases() -> Vec<LanguageCase> {
 #[test]
 fn logits_losses_gradients_and_updates_of_two_windows_are_pytorchs() {
     let cases = cases();
-    assert_eq!(cases.len(), 4);
+    assert_eq!(cases.len(), 5);
     for case in cases {
         let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared >= 40, "{}: {compared}", case.name);
@@ -41,7 +41,7 @@ fn another_model_or_loss_is_told_apart() {
         };
         true
     };
-    assert_eq!(differs(&over), 4);
+    assert_eq!(differs(&over), 5);
     let biases = |case: &mut LanguageCase| match &mut case.model {
         LanguageModelSpec::Lstm(lstm) if lstm.biases == RecurrentBiases::Two => {
             lstm.biases = RecurrentBiases::OneOfZeros;
@@ -55,7 +55,7 @@ fn another_model_or_loss_is_told_apart() {
             gpt.epsilon = 1e-2;
             true
         }
-        LanguageModelSpec::Lstm(_) => false,
+        LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => false,
     };
     assert_eq!(differs(&epsilon), 1);
     let heads = |case: &mut LanguageCase| match &mut case.model {
@@ -63,7 +63,23 @@ fn another_model_or_loss_is_told_apart() {
             gpt.heads = 4;
             true
         }
-        LanguageModelSpec::Lstm(_) => false,
+        LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => false,
     };
     assert_eq!(differs(&heads), 1);
+    let forget = |case: &mut LanguageCase| match &mut case.model {
+        LanguageModelSpec::LayerNormLstm(lstm) => {
+            lstm.forget_bias = 0.0;
+            true
+        }
+        _ => false,
+    };
+    assert_eq!(differs(&forget), 1);
+    let norms = |case: &mut LanguageCase| match &mut case.model {
+        LanguageModelSpec::LayerNormLstm(lstm) => {
+            lstm.epsilon = 1e-3;
+            true
+        }
+        _ => false,
+    };
+    assert_eq!(differs(&norms), 1);
 }

@@ -41,12 +41,13 @@ struct Scored {
 /// Continues `--prompt`, or scores the lines of a file or of stdin, each by itself.
 ///
 /// # Errors
-/// The text cannot be read, or has units that the model lacks.
+/// The text, the units of the run or the weights cannot be read, or the text has units that the
+/// model lacks.
 pub fn answer(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
     let Inference { ctx, run, .. } = inference;
-    let prepared = prepare::prepare(ctx, &recipe.data, &run.card.base)?;
+    let prepared = prepare::of_run(&recipe.data, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
-    let model = load_model(recipe, &Text { prepared: None }, weights, &ctx.open_device()?)?;
+    let model = load_model(recipe, &Text { prepared: Some(prepared.clone()) }, weights, &ctx.open_device()?)?;
     match &args.prompt {
         Some(prompt) => continue_text(recipe, &prepared, &model, prompt, args),
         None => score_lines(ctx, recipe, &prepared, &model, args),
@@ -123,7 +124,7 @@ fn scored(
     let before = prepared.units.end_of_line().into_iter();
     let all: Vec<u32> = before.chain(units).collect();
     let window = match recipe.model {
-        LanguageModelSpec::Lstm(_) => all.len(),
+        LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => all.len(),
         LanguageModelSpec::Gpt(gpt) => gpt.context as usize,
     };
     let (mut nats, mut predicted) = (0.0, 0);

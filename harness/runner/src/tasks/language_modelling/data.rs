@@ -1,6 +1,7 @@
 //! A prepared text for training and evaluation.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use zoo_datasets::tasks::language_modelling::PreparedLanguage;
@@ -9,11 +10,13 @@ use zoo_recipes::DataBlock;
 use zoo_results::report::page::SplitCounts;
 
 use super::material::{Text, of_models};
-use super::prepare::failure;
+use super::prepare::{VOCABULARY, failure};
 use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::folder::Run;
+use crate::run::numbering;
 
 /// The prepared text of a recipe.
 pub struct LanguageData {
@@ -27,6 +30,20 @@ impl TaskData for LanguageData {
 
     fn material(&self, _: &Recipe) -> Result<Text> {
         Ok(Text { prepared: Some(self.prepared.clone()) })
+    }
+
+    fn keep(&self, run: &Path) -> Result<()> {
+        self.prepared.keep(&run.join(VOCABULARY)).map_err(failure)
+    }
+
+    fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {
+        numbering::check_training(self, run)?;
+        // Texts of other units may have the same numbers.
+        let kept = PreparedLanguage::kept(&recipe.data, &run.folder.join(VOCABULARY)).map_err(failure)?;
+        match kept.is_none_or(|kept| kept.units == self.prepared.units) {
+            true => Ok(()),
+            false => Err(numbering::changed(run, "they have other units")),
+        }
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {

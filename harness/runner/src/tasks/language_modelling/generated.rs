@@ -13,7 +13,8 @@ pub fn of_shape(recipe: &Recipe, [sentences, tokens]: [u32; 2]) -> Recipe {
     let mut recipe = recipe.clone();
     match &mut recipe.data.batching {
         TrainingWindowsSpec::Contiguous { rows, steps, .. }
-        | TrainingWindowsSpec::Random { rows, steps, .. } => {
+        | TrainingWindowsSpec::Random { rows, steps, .. }
+        | TrainingWindowsSpec::Chunks { rows, steps, .. } => {
             (*rows, *steps) = (sentences, tokens);
         }
     }

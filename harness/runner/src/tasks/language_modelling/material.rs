@@ -21,6 +21,14 @@ pub struct Text {
     pub prepared: Option<Arc<PreparedLanguage>>,
 }
 
+impl Text {
+    /// Number of units of the text; without a text, that of the recipe.
+    fn units(&self, recipe: &Recipe) -> usize {
+        let of_text = self.prepared.as_ref().map(|prepared| prepared.units.len());
+        of_text.unwrap_or(recipe.data.vocabulary.size as usize)
+    }
+}
+
 impl Material for Text {
     type Task = zoo_recipes::LanguageModelling;
     type Model = LanguageModel;
@@ -31,7 +39,7 @@ impl Material for Text {
     fn model(&self, recipe: &Recipe, seed: u64, device: &Device) -> LanguageModel {
         let batching = recipe.data.batching;
         let rows = if batching.carries() { batching.shape()[0] as usize } else { 0 };
-        LanguageModel::new(&recipe.model, recipe.data.vocabulary.size as usize, rows, seed, device)
+        LanguageModel::new(&recipe.model, self.units(recipe), rows, seed, device)
     }
 
     fn aim(&self, recipe: &Recipe) -> Aim<LanguageModel, WindowBatch> {
@@ -50,11 +58,11 @@ impl Material for Text {
     }
 
     fn cost(&self, recipe: &Recipe) -> Cost {
-        cost(&recipe.model, u64::from(recipe.data.vocabulary.size))
+        cost(&recipe.model, self.units(recipe) as u64)
     }
 
     fn classes(&self, recipe: &Recipe) -> usize {
-        recipe.data.vocabulary.size as usize
+        self.units(recipe)
     }
 
     fn amounts(batch: &WindowBatch) -> (u64, u64) {

@@ -66,15 +66,11 @@ impl Task for LanguageModelling<'_> {
 
     fn fits(&self) -> bool {
         let [rows, steps] = self.recipe.data.batching.shape();
-        let of_set = |windows: EvaluationWindowsSpec| match windows {
-            EvaluationWindowsSpec::Contiguous { steps, .. } | EvaluationWindowsSpec::Random { steps, .. } => {
-                steps
-            }
-        };
-        let sets = self.recipe.data.eval.values().map(|set| of_set(set.windows));
+        let sets = self.recipe.data.eval.values().map(|set| set.windows.shape()[1]);
         let longest = sets.chain([steps]).max().unwrap_or(steps);
         let reads = match self.recipe.model {
             LanguageModelSpec::Lstm(lstm) => !lstm.tied || lstm.width == lstm.units,
+            LanguageModelSpec::LayerNormLstm(_) => true,
             LanguageModelSpec::Gpt(gpt) => {
                 longest <= gpt.context && gpt.heads > 0 && gpt.width.is_multiple_of(gpt.heads)
             }
@@ -83,7 +79,8 @@ impl Task for LanguageModelling<'_> {
     }
 
     fn size(&self) -> Option<ModelSize> {
-        Some(ModelSize { rows: self.units() as usize, exact: true, cost: self.cost() })
+        let exact = !self.recipe.data.vocabulary.estimated;
+        Some(ModelSize { rows: self.units() as usize, exact, cost: self.cost() })
     }
 
     fn cost(&self) -> Cost {
@@ -93,6 +90,7 @@ impl Task for LanguageModelling<'_> {
     fn width(&self) -> usize {
         match self.recipe.model {
             LanguageModelSpec::Lstm(lstm) => lstm.units.max(lstm.width) as usize,
+            LanguageModelSpec::LayerNormLstm(lstm) => lstm.units.max(lstm.width) as usize,
             LanguageModelSpec::Gpt(gpt) => gpt.width as usize,
         }
     }
@@ -109,6 +107,11 @@ impl Task for LanguageModelling<'_> {
         let examples = match (data.batching, &data.reader) {
             // An epoch has so many batches, whatever the length of the text.
             (TrainingWindowsSpec::Random { batches, .. }, _) => Some(f64::from(batches) * batch),
+            // The batches that fit into the part that is read.
+            (
+                TrainingWindowsSpec::Chunks { first_units: Some(units), .. },
+                LanguageReaderSpec::Text { .. },
+            ) => Some(f64::from(units / steps.max(1) / rows.max(1)) * batch),
             (_, LanguageReaderSpec::Babble { train, .. }) => Some(f64::from(*train)),
             _ => None,
         };

@@ -57,6 +57,7 @@ fn wiring(spec: &LanguageModelSpec) -> String {
             };
             format!("{softmax} LSTM with {biases}")
         }
+        LanguageModelSpec::LayerNormLstm(_) => "tied layer-normalised LSTM".to_owned(),
         LanguageModelSpec::Gpt(_) => "Transformer without biases".to_owned(),
     }
 }

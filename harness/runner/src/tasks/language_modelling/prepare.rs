@@ -13,6 +13,10 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::folder::Run;
+
+/// Folder in that of a run with the units that `zoo infer` reads.
+pub const VOCABULARY: &str = "vocabulary";
 
 /// Fetches and reads the text of all splits: the vocabulary depends on them. `base` is the folder
 /// that the recipe's paths are relative to.
@@ -34,6 +38,20 @@ pub fn prepare(ctx: &Context, data: &LanguageDataSpec, base: &Path) -> Result<Ar
     Ok(Arc::new(prepared.map_err(failure)?))
 }
 
+/// Units that a run kept.
+///
+/// # Errors
+/// The kept file is missing or was changed. A text that changed since would number the units in
+/// another way, so it is not read instead.
+pub fn of_run(data: &LanguageDataSpec, run: &Run) -> Result<Arc<PreparedLanguage>> {
+    let folder = run.folder.join(VOCABULARY);
+    let kept = PreparedLanguage::kept(data, &folder).map_err(failure)?.ok_or_else(|| {
+        Failure::new(Exit::Damaged, format!("{} has no units", folder.display()))
+            .hint("restore the folder, or train again")
+    })?;
+    Ok(Arc::new(kept))
+}
+
 /// Number of training lines in the files that the recipe itself names.
 ///
 /// # Errors
@@ -52,5 +70,9 @@ pub fn own_files(data: &LanguageDataSpec, base: &Path) -> Result<Vec<(String, St
 
 /// What is wrong with the text, as a failure of the command.
 pub fn failure(error: LanguageDataError) -> Failure {
-    Failure::new(Exit::Data, error.to_string())
+    let exit = match error {
+        LanguageDataError::Kept { .. } => Exit::Damaged,
+        _ => Exit::Data,
+    };
+    Failure::new(exit, error.to_string())
 }

@@ -16,6 +16,8 @@ use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::folder::Run;
+use crate::run::numbering;
 
 /// Prepared texts of a recipe.
 pub struct TextData {
@@ -39,6 +41,21 @@ impl TaskData for TextData {
 
     fn keep(&self, run: &Path) -> Result<()> {
         self.prepared.keep(&run.join(VOCABULARY)).map_err(failure)
+    }
+
+    fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {
+        numbering::check_training(self, run)?;
+        // Texts of other words may have the same numbers.
+        let kept = PreparedTexts::kept(&recipe.data, &run.folder.join(VOCABULARY)).map_err(failure)?;
+        let same = |kept: &PreparedTexts| {
+            let now = &self.prepared;
+            (&kept.vocabulary, &kept.classes, kept.positions)
+                == (&now.vocabulary, &now.classes, now.positions)
+        };
+        match kept.as_ref().is_none_or(same) {
+            true => Ok(()),
+            false => Err(numbering::changed(run, "they have other words, classes or lengths")),
+        }
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {

@@ -2,7 +2,7 @@
 
 use super::{
     EvaluationWindowsSpec, LanguageDataSpec, LanguageModelSpec, LanguageModelling, LanguageReaderSpec,
-    LanguageUnitSpec, TrainingWindowsSpec,
+    LanguageUnitSpec, TrainingWindowsSpec, VocabularyOrder,
 };
 use crate::spec::{DataBlock, RecipeOf};
 use crate::tasks::Checked;
@@ -27,7 +27,7 @@ fn data(data: &LanguageDataSpec, findings: &mut Findings<'_, '_>) {
         share.check(data.is_generated(), findings);
     }
     eval_sets(data, false, findings);
-    if let LanguageUnitSpec::Word { end_of_line, unknown } = &data.unit {
+    if let LanguageUnitSpec::Word { end_of_line, unknown, rules: _ } = &data.unit {
         for (word, key) in [(end_of_line, "end_of_line"), (unknown, "unknown")] {
             let one = |word: &String| word.split_whitespace().count() == 1 && word.trim() == word;
             findings.require(word.as_ref().is_none_or(one), &format!("data.unit.{key}"), || {
@@ -38,6 +38,7 @@ fn data(data: &LanguageDataSpec, findings: &mut Findings<'_, '_>) {
     findings.require(data.vocabulary.size >= 2, "data.vocabulary.size", || {
         format!("`size` is {}; there must be 2 units at least to choose from", data.vocabulary.size)
     });
+    vocabulary(data, findings);
     match &data.reader {
         LanguageReaderSpec::Babble { words, .. } => {
             findings.require((2..=MOST_BABBLE).contains(words), "data.reader.words", || {
@@ -54,6 +55,21 @@ fn data(data: &LanguageDataSpec, findings: &mut Findings<'_, '_>) {
             text(data, files.keys(), *training_share, findings)
         }
     }
+}
+
+/// Checks that a word stands for those that the vocabulary leaves out.
+fn vocabulary(data: &LanguageDataSpec, findings: &mut Findings<'_, '_>) {
+    let vocabulary = data.vocabulary;
+    if let Some(least) = vocabulary.least_count {
+        findings.positive(least, "data.vocabulary.least_count");
+    }
+    let openseq2seq = vocabulary.order == VocabularyOrder::Openseq2seq;
+    let named = matches!(&data.unit, LanguageUnitSpec::Word { unknown: Some(_), .. });
+    findings.require(
+        named || !(openseq2seq || vocabulary.least_count.is_some()),
+        "data.vocabulary",
+        || "`least_count` and the order `openseq2seq` need a word for the words that are left out: `data.unit.unknown`".to_owned(),
+    );
 }
 
 /// Checks where the text is, and that the splits exist.
@@ -103,6 +119,9 @@ fn model(model: &LanguageModelSpec, findings: &mut Findings<'_, '_>) {
         LanguageModelSpec::Lstm(lstm) => {
             &[(lstm.width, "width"), (lstm.units, "units"), (lstm.layers, "layers")]
         }
+        LanguageModelSpec::LayerNormLstm(lstm) => {
+            &[(lstm.width, "width"), (lstm.units, "units"), (lstm.layers, "layers")]
+        }
         LanguageModelSpec::Gpt(gpt) => {
             &[(gpt.width, "width"), (gpt.layers, "layers"), (gpt.heads, "heads"), (gpt.context, "context")]
         }
@@ -121,6 +140,13 @@ fn model(model: &LanguageModelSpec, findings: &mut Findings<'_, '_>) {
             }
             findings.above_zero(lstm.embedding_bound, "model.embedding_bound");
             findings.not_negative(lstm.softmax_bias_bound, "model.softmax_bias_bound");
+        }
+        LanguageModelSpec::LayerNormLstm(lstm) => {
+            findings.share(lstm.embedding_dropout, "model.embedding_dropout");
+            findings.share(lstm.candidate_dropout, "model.candidate_dropout");
+            findings.share(lstm.dropout, "model.dropout");
+            findings.above_zero(lstm.embedding_bound, "model.embedding_bound");
+            findings.above_zero(lstm.epsilon, "model.epsilon");
         }
         LanguageModelSpec::Gpt(gpt) => {
             findings.share(gpt.dropout, "model.dropout");
@@ -148,15 +174,16 @@ fn windows(recipe: &RecipeOf<LanguageModelling>, findings: &mut Findings<'_, '_>
         || "a state that is carried from batch to batch needs one batch in an update".to_owned(),
     );
     model_reads(&recipe.model, steps, batching.carries(), "data.batching", findings);
+    let carried = matches!(recipe.model, LanguageModelSpec::LayerNormLstm(_)) && batching.carries();
+    findings.require(!carried, "data.batching.state", || {
+        "a layer-normalised LSTM carries no state in training: `state` must be \"reset\"".to_owned()
+    });
     for (name, set) in &recipe.data.eval {
         let path = format!("data.eval.{name}.windows");
-        let (rows, steps) = match set.windows {
-            EvaluationWindowsSpec::Contiguous { rows, steps, .. } => (rows, steps),
-            EvaluationWindowsSpec::Random { rows, steps, batches, .. } => {
-                findings.positive(u64::from(batches), &format!("{path}.batches"));
-                (rows, steps)
-            }
-        };
+        if let EvaluationWindowsSpec::Random { batches, .. } = set.windows {
+            findings.positive(u64::from(batches), &format!("{path}.batches"));
+        }
+        let [rows, steps] = set.windows.shape();
         findings.positive(u64::from(rows), &format!("{path}.rows"));
         findings.positive(u64::from(steps), &format!("{path}.steps"));
         model_reads(&recipe.model, steps, set.windows.carries(), &path, findings);

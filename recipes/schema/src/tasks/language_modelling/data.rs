@@ -73,17 +73,37 @@ pub enum LanguageUnitSpec {
         /// error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unknown: Option<String>,
+        /// Changes of each line before it is split into words; absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rules: Option<WordRules>,
     },
     /// Unicode characters, line feeds included.
     Character {},
+}
+
+/// See [`LanguageUnitSpec::Word`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WordRules {
+    /// `@-@` becomes a hyphen, each hyphen a word of its own, `etc` with the space and the
+    /// character after it `etc.`, and `n 't` a space and `n't` (OpenSeq2Seq, for WikiText).
+    Openseq2seq,
 }
 
 /// The numbers of the units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageVocabularySpec {
-    /// Number of units that the text must have; another number is an error.
+    /// Number of units that the text must have; another number is an error unless it is
+    /// `estimated`.
     pub size: u32,
+    /// Whether `size` is an estimate for plans. The model has as many units as the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// Units that occur less often are left out: `data.unit.unknown` stands for them. Absent: none
+    /// are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_count: Option<u64>,
     /// Order of the units.
     pub order: VocabularyOrder,
     /// Splits that are counted.
@@ -99,6 +119,9 @@ pub enum VocabularyOrder {
     Appearance,
     /// By falling count; of equal counts by the unit (TensorFlow's `ptb` reader).
     Frequency,
+    /// The unknown word, then by falling count; of equal counts in the order of first appearance.
+    /// The first line is not counted (OpenSeq2Seq).
+    Openseq2seq,
     /// Sorted by code point (char-rnn, nanoGPT).
     Sorted,
 }
@@ -140,13 +163,29 @@ pub enum TrainingWindowsSpec {
         /// Batches between two validations.
         batches: u32,
     },
+    /// The text is cut into windows from a place in the first one on, which is drawn anew for each
+    /// pass; what does not fill a window is left out. A batch has the next `rows` windows, also
+    /// across the end of a pass (OpenSeq2Seq). An epoch has as many batches as fit into one pass.
+    Chunks {
+        /// Windows of a batch.
+        rows: u32,
+        /// Units of a window.
+        steps: u32,
+        /// Whether the windows of a pass are shuffled.
+        shuffled: bool,
+        /// Read only so many units of the text; absent: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_units: Option<u32>,
+    },
 }
 
 impl TrainingWindowsSpec {
     /// Rows of a batch, and units of a window.
     pub fn shape(self) -> [u32; 2] {
         match self {
-            Self::Contiguous { rows, steps, .. } | Self::Random { rows, steps, .. } => [rows, steps],
+            Self::Contiguous { rows, steps, .. }
+            | Self::Random { rows, steps, .. }
+            | Self::Chunks { rows, steps, .. } => [rows, steps],
         }
     }
 
@@ -218,9 +257,29 @@ pub enum EvaluationWindowsSpec {
         /// Seed of the places.
         seed: u64,
     },
+    /// The text is cut into windows from its beginning on; what does not fill a window is left out.
+    /// The last batch is filled with the first windows, which count again (OpenSeq2Seq).
+    Chunks {
+        /// Windows of a batch.
+        rows: u32,
+        /// Units of a window.
+        steps: u32,
+        /// Read only so many units of the text; absent: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first_units: Option<u32>,
+    },
 }
 
 impl EvaluationWindowsSpec {
+    /// Rows of a batch, and units of a window.
+    pub fn shape(self) -> [u32; 2] {
+        match self {
+            Self::Contiguous { rows, steps, .. }
+            | Self::Random { rows, steps, .. }
+            | Self::Chunks { rows, steps, .. } => [rows, steps],
+        }
+    }
+
     /// Whether a window begins with the state at the end of the one before.
     pub fn carries(self) -> bool {
         matches!(self, Self::Contiguous { state: WindowState::Carried, .. })
@@ -230,7 +289,7 @@ impl EvaluationWindowsSpec {
     pub fn divisor(self) -> LossDivisor {
         match self {
             Self::Contiguous { divisor, .. } => divisor,
-            Self::Random { .. } => LossDivisor::Predicted,
+            Self::Random { .. } | Self::Chunks { .. } => LossDivisor::Predicted,
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::spec::RecurrentBiases;
 pub enum LanguageModelSpec {
     /// A stack of LSTM layers between an embedding and a softmax.
     Lstm(LstmModelSpec),
+    /// A stack of layer-normalised LSTM layers whose softmax is tied to the embedding
+    /// (OpenSeq2Seq).
+    LayerNormLstm(LayerNormLstmModelSpec),
     /// A decoder of pre-norm Transformer blocks (GPT-2), with learned positions and no biases; its
     /// softmax is tied to the embedding.
     Gpt(GptModelSpec),
@@ -46,6 +49,42 @@ impl LstmModelSpec {
     /// Bound of the initial weights of the layers.
     pub fn layer_bound(&self) -> f64 {
         self.bound.unwrap_or_else(|| f64::from(self.units).powf(-0.5))
+    }
+}
+
+/// Settings of [`LanguageModelSpec::LayerNormLstm`]. The layers have no biases. Each gate, and the
+/// new cell state before it is stored, has a layer norm with scale and shift (OpenSeq2Seq's
+/// `WeightDropLayerNormBasicLSTMCell` without dropped weights). Initial weights are Glorot uniform.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LayerNormLstmModelSpec {
+    /// Width of the embedding, and units of the last layer.
+    pub width: u32,
+    /// Units of each layer before the last one.
+    pub units: u32,
+    /// Number of layers.
+    pub layers: u32,
+    /// Dropout of single elements of the embedding matrix, once a batch. The softmax reads the
+    /// matrix without it. 0: none.
+    pub embedding_dropout: f64,
+    /// Dropout of the candidate of the new cell state, new at every step. 0: none.
+    pub candidate_dropout: f64,
+    /// Dropout of each layer's output, new at every step. The layer's own next step reads the
+    /// output without it. 0: none.
+    pub dropout: f64,
+    /// Number that is added to the forget gate before its sigmoid.
+    pub forget_bias: f64,
+    /// Bound of the uniform initial weights of the embedding.
+    pub embedding_bound: f64,
+    /// Epsilon of the layer norms.
+    pub epsilon: f64,
+}
+
+impl LayerNormLstmModelSpec {
+    /// Width of the input, and units of a layer. The last layer is as wide as the embedding.
+    pub fn layer(&self, at: u32) -> [u32; 2] {
+        let hidden = |at: u32| if at + 1 == self.layers { self.width } else { self.units };
+        [if at == 0 { self.width } else { hidden(at - 1) }, hidden(at)]
     }
 }
 

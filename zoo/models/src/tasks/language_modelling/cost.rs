@@ -26,6 +26,15 @@ pub fn cost(spec: &LanguageModelSpec, units: u64) -> Cost {
             let softmax = Cost::product(false, [hidden, units]) + Cost::held(units);
             (0..spec.layers).map(layer).sum::<Cost>() + softmax + Cost::held(table)
         }
+        LanguageModelSpec::LayerNormLstm(spec) => {
+            let layer = |at: u32| {
+                let [input, hidden] = spec.layer(at).map(u64::from);
+                // Five norms have two vectors each.
+                Cost::product(false, [input + hidden, 4 * hidden]) + Cost::held(10 * hidden)
+            };
+            let softmax = Cost::product(false, [u64::from(spec.width), units]) + Cost::held(units);
+            (0..spec.layers).map(layer).sum::<Cost>() + softmax
+        }
         LanguageModelSpec::Gpt(spec) => {
             let width = u64::from(spec.width);
             let block = Cost::product(false, [width, 12 * width]) + Cost::held(2 * width);

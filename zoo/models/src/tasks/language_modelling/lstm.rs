@@ -25,18 +25,18 @@ pub struct LstmModel {
 
 /// The vectors of the units.
 #[derive(Module, Debug)]
-struct Table {
+pub(super) struct Table {
     /// Shape `[units, width]`.
-    weight: Param<Tensor<2>>,
+    pub(super) weight: Param<Tensor<2>>,
 }
 
 /// The output layer.
 #[derive(Module, Debug)]
-struct Softmax {
+pub(super) struct Softmax {
     /// Shape `[units, hidden]`; absent if it is the embedding.
-    weight: Option<Param<Tensor<2>>>,
+    pub(super) weight: Option<Param<Tensor<2>>>,
     /// Shape `[units]`.
-    bias: Param<Tensor<1>>,
+    pub(super) bias: Param<Tensor<1>>,
 }
 
 /// State of a layer. It is not learned.
@@ -135,13 +135,13 @@ impl LstmModel {
 }
 
 /// A state outside autodiff.
-fn untracked(LstmState { h, c }: LstmState) -> LstmState {
+pub(super) fn untracked(LstmState { h, c }: LstmState) -> LstmState {
     let outside = |x: Tensor<2>| if x.device().is_autodiff() { x.inner() } else { x };
     LstmState { h: outside(h), c: outside(c) }
 }
 
 /// A state outside autodiff as input of a layer on `device`, without a gradient.
-fn leaf(LstmState { h, c }: LstmState, device: &Device) -> LstmState {
+pub(super) fn leaf(LstmState { h, c }: LstmState, device: &Device) -> LstmState {
     let inside = |x: Tensor<2>| if device.is_autodiff() { Tensor::from_inner(x) } else { x };
     LstmState { h: inside(h), c: inside(c) }
 }

@@ -5,6 +5,7 @@ mod cost;
 mod gpt;
 mod loss;
 mod lstm;
+mod normed;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ pub use cost::cost;
 pub use gpt::Gpt;
 pub use loss::{LanguageLoss, losses};
 pub use lstm::LstmModel;
+pub use normed::LayerNormLstmModel;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -30,6 +32,8 @@ pub type ModelState = Vec<LstmState>;
 pub enum LanguageModel {
     /// A stack of LSTM layers.
     Lstm(LstmModel),
+    /// A stack of layer-normalised LSTM layers.
+    LayerNormLstm(LayerNormLstmModel),
     /// A decoder of Transformer blocks.
     Gpt(Gpt),
 }
@@ -41,6 +45,9 @@ impl LanguageModel {
         let init = Init::new(seed, device);
         match spec {
             LanguageModelSpec::Lstm(spec) => Self::Lstm(LstmModel::new(spec, units, rows, &init)),
+            LanguageModelSpec::LayerNormLstm(spec) => {
+                Self::LayerNormLstm(LayerNormLstmModel::new(spec, units, &init))
+            }
             LanguageModelSpec::Gpt(spec) => Self::Gpt(Gpt::new(spec, units, &init)),
         }
     }
@@ -49,6 +56,7 @@ impl LanguageModel {
     pub fn device(&self) -> Device {
         match self {
             Self::Lstm(model) => model.device(),
+            Self::LayerNormLstm(model) => model.device(),
             Self::Gpt(model) => model.device(),
         }
     }
@@ -64,6 +72,7 @@ impl LanguageModel {
     ) -> (Tensor<2>, ModelState) {
         match self {
             Self::Lstm(model) => model.forward(inputs, rows, state, pass),
+            Self::LayerNormLstm(model) => model.forward(inputs, rows, state, pass),
             Self::Gpt(model) => (model.forward(inputs, rows, pass), ModelState::new()),
         }
     }
@@ -72,7 +81,7 @@ impl LanguageModel {
     pub fn carried(&self) -> Option<ModelState> {
         match self {
             Self::Lstm(model) => model.carried(),
-            Self::Gpt(_) => None,
+            Self::LayerNormLstm(_) | Self::Gpt(_) => None,
         }
     }
 
@@ -80,7 +89,7 @@ impl LanguageModel {
     fn carry(self, state: ModelState) -> Self {
         match self {
             Self::Lstm(model) => Self::Lstm(model.carry(state)),
-            Self::Gpt(model) => Self::Gpt(model),
+            Self::LayerNormLstm(_) | Self::Gpt(_) => self,
         }
     }
 }

@@ -1,7 +1,7 @@
 use burn::tensor::{Device, FloatDType};
 use zoo_recipes::RecurrentBiases;
 use zoo_recipes::tasks::language_modelling::{
-    GptModelSpec, LanguageLossSpec, LanguageModelSpec, LossOver, LstmModelSpec,
+    GptModelSpec, LanguageLossSpec, LanguageModelSpec, LayerNormLstmModelSpec, LossOver, LstmModelSpec,
 };
 
 use super::*;
@@ -27,6 +27,20 @@ fn lstm(width: u32, layers: u32, tied: bool, biases: RecurrentBiases) -> LstmMod
 
 fn gpt(width: u32, layers: u32, heads: u32, context: u32) -> GptModelSpec {
     GptModelSpec { width, layers, heads, context, dropout: 0.0, init_std: 0.02, epsilon: 1e-5 }
+}
+
+fn normed(width: u32, units: u32, layers: u32) -> LayerNormLstmModelSpec {
+    LayerNormLstmModelSpec {
+        width,
+        units,
+        layers,
+        embedding_dropout: 0.0,
+        candidate_dropout: 0.0,
+        dropout: 0.0,
+        forget_bias: 1.0,
+        embedding_bound: 0.1,
+        epsilon: 1e-12,
+    }
 }
 
 /// Two windows of a text: the second one goes on where the first ends.
@@ -68,6 +82,12 @@ fn published_models_have_their_number_of_parameters() {
         (LanguageModelSpec::Lstm(torch(650, true)), 10_000, 13_280_400),
         (LanguageModelSpec::Lstm(torch(1500, false)), 10_000, 66_034_000),
         (LanguageModelSpec::Lstm(torch(1500, true)), 10_000, 51_034_000),
+        // OpenSeq2Seq on WikiText-103: the size of its text, 123.7 million, and that of its
+        // configuration.
+        (LanguageModelSpec::LayerNormLstm(normed(400, 1024, 3)), 267_340, 123_727_532),
+        (LanguageModelSpec::LayerNormLstm(normed(320, 1024, 3)), 267_340, 101_453_772),
+        // Its small test: (64 + 128) x 512, (128 + 64) x 256, 10 x (128 + 64), 1,000 x 65.
+        (LanguageModelSpec::LayerNormLstm(normed(64, 128, 2)), 1000, 214_376),
         (LanguageModelSpec::Gpt(gpt(128, 4, 4, 64)), 65, 804_096),
         (LanguageModelSpec::Gpt(gpt(384, 6, 6, 256)), 65, 10_745_088),
     ];
@@ -183,6 +203,15 @@ fn dropout_is_new_at_each_step_and_off_in_evaluation() {
     let specs = [
         LanguageModelSpec::Lstm(spec),
         LanguageModelSpec::Gpt(GptModelSpec { dropout: 0.5, ..gpt(16, 2, 4, 8) }),
+        LanguageModelSpec::LayerNormLstm(LayerNormLstmModelSpec { dropout: 0.5, ..normed(8, 8, 2) }),
+        LanguageModelSpec::LayerNormLstm(LayerNormLstmModelSpec {
+            embedding_dropout: 0.5,
+            ..normed(8, 8, 2)
+        }),
+        LanguageModelSpec::LayerNormLstm(LayerNormLstmModelSpec {
+            candidate_dropout: 0.5,
+            ..normed(8, 8, 2)
+        }),
     ];
     let [first, _] = windows();
     for spec in specs {
@@ -201,6 +230,7 @@ fn every_parameter_is_trained_in_every_type() {
     let [first, _] = windows();
     for spec in [
         LanguageModelSpec::Lstm(lstm(8, 2, false, RecurrentBiases::OneOfZeros)),
+        LanguageModelSpec::LayerNormLstm(normed(8, 12, 2)),
         LanguageModelSpec::Gpt(gpt(16, 2, 4, 8)),
     ] {
         let model = LanguageModel::new(&spec, UNITS, 3, 1, &device);
@@ -228,4 +258,38 @@ fn every_parameter_is_trained_in_every_type() {
             }
         }
     }
+}
+
+#[test]
+fn the_lookup_alone_reads_the_dropped_embedding_which_is_one_for_all_rows() {
+    let device = Device::flex().autodiff();
+    let spec = LayerNormLstmModelSpec { embedding_dropout: 0.5, ..normed(8, 8, 1) };
+    let model = LanguageModel::new(&LanguageModelSpec::LayerNormLstm(spec), UNITS, 0, 1, &device);
+    let inputs = vec![1, 2, 3, 1, 2, 3];
+    let mut pass = Pass::training(Compute::FP32, 1, 0);
+    let (logits, _) = model.forward(&inputs, 2, None, &mut pass);
+    let found = host_values(logits.inner());
+    // Two rows that read the same units read the same dropped vectors.
+    assert_eq!(found[..3 * UNITS], found[3 * UNITS..]);
+    let batch = WindowBatch { inputs, targets: vec![2, 3, 4, 2, 3, 4], rows: 2, begins: true };
+    let mut pass = Pass::training(Compute::FP32, 1, 0);
+    let sum = loss(LossOver::Mean, false).terms(&model, &batch, &mut pass).remove(0).sum;
+    let gradients = take_gradients(&model, &mut sum.backward());
+    let at = paths(&model).iter().position(|(path, _)| path == "embedding.weight").unwrap();
+    let gradient = host_values(gradients[at].clone().unwrap());
+    // Units that are not read have the softmax's gradient alone: no element is dropped there.
+    assert!(gradient[5 * 8..].iter().all(|x| *x != 0.0), "{gradient:?}");
+}
+
+#[test]
+fn a_layer_normalised_lstm_goes_on_with_the_state_that_it_is_given() {
+    let spec = LanguageModelSpec::LayerNormLstm(normed(8, 12, 2));
+    let model = LanguageModel::new(&spec, UNITS, 3, 1, &Device::flex());
+    assert!(model.carried().is_none(), "training begins each window with zeros");
+    let mut pass = Pass::evaluation(Compute::FP32);
+    let inputs: Vec<u32> = (0..8).collect();
+    let (whole, _) = model.forward(&inputs, 1, None, &mut pass);
+    let (_, state) = model.forward(&inputs[..5], 1, None, &mut pass);
+    let (rest, _) = model.forward(&inputs[5..], 1, Some(state), &mut pass);
+    assert_eq!(host_values(whole)[5 * UNITS..], host_values(rest));
 }
