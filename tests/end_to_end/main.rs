@@ -29,4 +29,5 @@ mod speed_ups;
 mod synthesis;
 mod text_classification;
 mod trajectories;
+mod transferring;
 mod verifying;

@@ -33,6 +33,18 @@ pub enum TextsDefinition {
         /// Names of the classes, by number.
         classes: Vec<String>,
     },
+    /// Rows of a file of comma-separated values, whose first row names the columns. A value in
+    /// quotation marks may have commas, line feeds, and quotation marks, which are doubled.
+    LabelledCsv {
+        /// Name of the file.
+        file: String,
+        /// Name of the column with the number of the class, from 0.
+        label: String,
+        /// Name of the column with the text.
+        text: String,
+        /// Names of the classes, by number.
+        classes: Vec<String>,
+    },
 }
 
 /// A folder with the texts of a class.
@@ -48,7 +60,8 @@ pub struct ClassFolder {
 impl TextsDefinition {
     /// Name of the split's file.
     pub(super) fn file(&self) -> &String {
-        let (Self::Folders { file, .. } | Self::LabelledLines { file, .. }) = self;
+        let (Self::Folders { file, .. } | Self::LabelledLines { file, .. } | Self::LabelledCsv { file, .. }) =
+            self;
         file
     }
 
@@ -56,7 +69,7 @@ impl TextsDefinition {
     pub fn classes(&self) -> Vec<String> {
         match self {
             Self::Folders { classes, .. } => classes.iter().map(|class| class.name.clone()).collect(),
-            Self::LabelledLines { classes, .. } => classes.clone(),
+            Self::LabelledLines { classes, .. } | Self::LabelledCsv { classes, .. } => classes.clone(),
         }
     }
 
@@ -80,7 +93,7 @@ impl TextsDefinition {
             (Self::Folders { .. }, None) => {
                 return Err(format!("{file:?} is not an archive (no `unpack`), so it has no folders"));
             }
-            (Self::LabelledLines { .. }, Some(_)) => {
+            (Self::LabelledLines { .. } | Self::LabelledCsv { .. }, Some(_)) => {
                 return Err(format!("{file:?} is an archive; labelled lines are read as they are"));
             }
             _ => {}
@@ -139,18 +152,31 @@ impl FetchedTexts {
             }
             TextsDefinition::LabelledLines { classes, .. } => {
                 for (at, line) in (1..).zip(lines_of(&self.path)?) {
-                    let error = |reason| CorpusError::Text { path: self.path.clone(), line: at, reason };
                     let (label, text) = labelled(&line);
-                    let number = std::str::from_utf8(label).ok().and_then(|label| label.parse::<u32>().ok());
-                    let number = number.filter(|number| (*number as usize) < classes.len());
-                    found.labels.push(number.ok_or_else(|| {
-                        let label = String::from_utf8_lossy(label).into_owned();
-                        error(format!(
-                            "it does not begin with a class from 0 to {}: {label:?}",
-                            classes.len() - 1
-                        ))
-                    })?);
+                    found.labels.push(self.class(at, label, classes.len())?);
                     found.texts.push(text.to_vec());
+                }
+            }
+            TextsDefinition::LabelledCsv { label, text, classes, .. } => {
+                let error = |line, reason| CorpusError::Text { path: self.path.clone(), line, reason };
+                let bytes = untrusted::read(&self.path).map_err(|e| error(0, e.to_string()))?;
+                let mut rows =
+                    rows(&bytes).map_err(|line| error(line, "a quotation mark is open".into()))?.into_iter();
+                let (_, names) = rows.next().unwrap_or_default();
+                let column = |name: &str| {
+                    let at = names.iter().position(|known| known == name.as_bytes());
+                    at.ok_or_else(|| error(1, format!("the first row does not name the column {name:?}")))
+                };
+                let [label, text] = [column(label)?, column(text)?];
+                for (line, mut row) in rows {
+                    if row.len() != names.len() {
+                        return Err(error(
+                            line,
+                            format!("it has {} values, the first row {}", row.len(), names.len()),
+                        ));
+                    }
+                    found.labels.push(self.class(line, &row[label], classes.len())?);
+                    found.texts.push(std::mem::take(&mut row[text]));
                 }
             }
         }
@@ -160,6 +186,58 @@ impl FetchedTexts {
             None => Ok(found),
         }
     }
+
+    /// The number of a class, as a line gives it.
+    fn class(&self, line: u64, label: &[u8], classes: usize) -> Result<u32, CorpusError> {
+        let number = std::str::from_utf8(label).ok().and_then(|label| label.parse::<u32>().ok());
+        number.filter(|number| (*number as usize) < classes).ok_or_else(|| {
+            let label = String::from_utf8_lossy(label).into_owned();
+            let reason = format!("it does not begin with a class from 0 to {}: {label:?}", classes - 1);
+            CorpusError::Text { path: self.path.clone(), line, reason }
+        })
+    }
+}
+
+/// A row of comma-separated values, with the number of its first line.
+type Row = (u64, Vec<Vec<u8>>);
+
+/// The rows of comma-separated values. Empty lines are no rows.
+///
+/// # Errors
+/// The number of the line in which a quotation mark is opened and not closed.
+fn rows(bytes: &[u8]) -> Result<Vec<Row>, u64> {
+    let (mut found, mut row, mut value) = (Vec::new(), Vec::new(), Vec::new());
+    // The line in which the open quotation mark is.
+    let mut open = None;
+    let (mut line, mut begin) = (1, 1);
+    let mut rest = bytes.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        match (byte, open) {
+            (b'"', Some(_)) if rest.peek() == Some(&b'"') => value.extend(rest.next()),
+            (b'"', Some(_)) => open = None,
+            (b'"', None) if value.is_empty() => open = Some(line),
+            (b',', None) => row.push(std::mem::take(&mut value)),
+            (b'\n', None) => {
+                let last = std::mem::take(&mut value);
+                row.push(last.strip_suffix(b"\r").map(<[u8]>::to_vec).unwrap_or(last));
+                let whole = std::mem::take(&mut row);
+                if whole != [b""] {
+                    found.push((begin, whole));
+                }
+                begin = line + 1;
+            }
+            _ => value.push(byte),
+        }
+        line += u64::from(byte == b'\n');
+    }
+    if let Some(line) = open {
+        return Err(line);
+    }
+    if !(row.is_empty() && value.is_empty()) {
+        row.push(value);
+        found.push((begin, row));
+    }
+    Ok(found)
 }
 
 /// The contents of the files of a folder whose names end in `.txt`, sorted by name.
@@ -241,6 +319,32 @@ mod tests {
         fs::remove_file(root.path().join("b/2.txt")).unwrap();
         let error = texts.read().unwrap_err().to_string();
         assert!(error.contains("split \"train\" has 2 texts, expected 3"), "{error}");
+    }
+
+    #[test]
+    fn rows_have_a_label_and_a_text_in_named_columns() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let definition =
+            "kind = 'labelled-csv'\nfile = 'x'\nlabel = 'label'\ntext = 'sentence'\nclasses = ['A', 'B']";
+        let texts = fetched(file.path(), definition);
+        let read = |content: &str| {
+            fs::write(file.path(), content).unwrap();
+            texts.read()
+        };
+        let found = read("label,sentence\r\n1,\"a \"\"b\"\", c\nd\"\r\n\n0,plain \"mark\"\n1,last").unwrap();
+        assert_eq!(found.labels, [1, 0, 1]);
+        let texts: Vec<&str> = found.texts.iter().map(|text| std::str::from_utf8(text).unwrap()).collect();
+        assert_eq!(texts, ["a \"b\", c\nd", "plain \"mark\"", "last"]);
+        for (content, due) in [
+            ("label,sentence\n0,a\n\n2,a\n", "line 4: it does not begin with a class from 0 to 1: \"2\""),
+            ("label,sentence\n0,a,b\n", "line 2: it has 3 values, the first row 2"),
+            ("label,sentence\n0,a\n1,\"b\nc\n", "line 3: a quotation mark is open"),
+            ("label,text\n0,a\n", "line 1: the first row does not name the column \"sentence\""),
+            ("", "line 1: the first row does not name the column \"label\""),
+        ] {
+            let error = read(content).unwrap_err().to_string();
+            assert!(error.contains(due), "{error}\n{due}");
+        }
     }
 
     #[test]

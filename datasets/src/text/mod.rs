@@ -4,11 +4,14 @@ pub mod bpe;
 pub mod counts;
 pub mod english;
 mod file;
+pub mod kept_units;
 pub mod keras;
 pub mod kim;
 mod merges;
 pub mod moses;
+pub mod reviews;
 pub mod sentencepiece;
+pub mod treebank;
 pub mod vocabulary;
 
 use std::path::{Path, PathBuf};

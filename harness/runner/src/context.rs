@@ -38,6 +38,9 @@ pub struct Context {
     /// Number of CPU threads. It is recorded, because results are bit-identical only for equal
     /// numbers.
     pub threads: usize,
+    /// Folder of the run whose kept words and the like the recipe's task reads: that of the weights
+    /// which `train.transfer` takes, or the run that is evaluated.
+    pub source: Option<PathBuf>,
     /// Set by Ctrl-C to save and stop at the next step.
     pub stop: Arc<AtomicBool>,
     /// Console output on stderr.
@@ -108,6 +111,11 @@ impl Context {
             progress: Arc::new(Console::new(-1, Arc::clone(&self.stop))),
             ..self.clone()
         }
+    }
+
+    /// A copy of this context whose tasks read what a run kept.
+    pub fn reading(&self, run: Option<PathBuf>) -> Self {
+        Self { source: run, ..self.clone() }
     }
 
     /// Opens the chosen device.

@@ -91,6 +91,7 @@ pub fn context(cli: &Cli) -> Result<Context> {
         device: global.device,
         fp32: global.fp32,
         threads,
+        source: None,
         progress: Arc::new(Console::new(verbosity, Arc::clone(&stop))),
         stop,
     };

@@ -327,6 +327,11 @@ fn is_recurrent(path: &str) -> bool {
     ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].contains(&name)
 }
 
+/// Whether a matrix is an `embedding` or its `weight`, judged by its name.
+fn is_embedding(path: &str) -> bool {
+    path.strip_suffix(".weight").unwrap_or(path).rsplit('.').next() == Some("embedding")
+}
+
 /// Whether a vector is the scale of a norm: the `weight` of a `norm`, or of one of several `norms`.
 fn is_norm_scale(path: &str) -> bool {
     let mut names = path.rsplit('.');
@@ -392,12 +397,12 @@ fn add_penalty<M: Module>(
     gradients: &mut [Option<Flat>],
     paths: &[(String, Vec<usize>)],
     mine: &[bool],
-    RegularizerSpec::L2 { scale, recurrent, norm_scales }: &RegularizerSpec,
+    RegularizerSpec::L2 { scale, recurrent, embeddings, norm_scales }: &RegularizerSpec,
 ) -> M {
     let l2 = *scale as f32;
     let penalized = |(path, shape): &(String, Vec<usize>)| match shape.len() {
         0 | 1 => *norm_scales && is_norm_scale(path),
-        _ => *recurrent || !is_recurrent(path),
+        _ => (*recurrent || !is_recurrent(path)) && (*embeddings || !is_embedding(path)),
     };
     let mut index = 0;
     parameters::update(model, |_, weight| {

@@ -50,7 +50,7 @@ impl Objective<Line, f32> for Sums {
 }
 
 fn l2(scale: f64, recurrent: bool, norm_scales: bool) -> RegularizerSpec {
-    RegularizerSpec::L2 { scale, recurrent, norm_scales }
+    RegularizerSpec::L2 { scale, recurrent, embeddings: true, norm_scales }
 }
 
 /// Two updates of two micro-batches each, with every mechanism of an update. Returns their reports

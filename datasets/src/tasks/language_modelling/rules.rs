@@ -4,11 +4,16 @@ use std::borrow::Cow;
 
 use zoo_recipes::tasks::language_modelling::WordRules;
 
+use crate::text::reviews;
+
 /// A line as the rules change it.
 pub(super) fn ruled(line: &str, rules: Option<WordRules>) -> Cow<'_, str> {
     match rules {
         None => Cow::Borrowed(line),
         Some(WordRules::Openseq2seq) => Cow::Owned(openseq2seq(line)),
+        Some(WordRules::Reviews) => {
+            Cow::Owned(reviews::words(line, reviews::Kind::Review, |_| false).join(" "))
+        }
     }
 }
 
@@ -54,5 +59,6 @@ mod tests {
             assert_eq!(ruled(line, Some(WordRules::Openseq2seq)), due, "{line:?}");
         }
         assert_eq!(ruled("a-b", None), "a-b");
+        assert_eq!(ruled("A-b didn't.\n", Some(WordRules::Reviews)), "a - b did n't .");
     }
 }

@@ -83,10 +83,15 @@ fn cut(text: &str, share: f64) -> BTreeMap<String, String> {
     BTreeMap::from([("train".to_owned(), train.to_owned()), ("valid".to_owned(), valid.to_owned())])
 }
 
-/// The files of a split of a corpus in one language, joined.
+/// The files of a split of a corpus in one language, joined. Of labelled texts each one is a line.
 fn of_corpus(corpus: &FetchedCorpus, name: &str) -> Result<String, LanguageDataError> {
     let missing = || LanguageDataError::NoText { split: name.to_owned() };
-    let mut languages = corpus.split(name)?.text.values();
+    let split = corpus.split(name)?;
+    if let Some(texts) = &split.texts {
+        let line = |text: Vec<u8>| String::from_utf8_lossy(&text).replace(['\n', '\r'], " ") + "\n";
+        return Ok(texts.read()?.texts.into_iter().map(line).collect());
+    }
+    let mut languages = split.text.values();
     let files = languages.next().ok_or_else(missing)?;
     if languages.next().is_some() || files.iter().any(|file| file.format != TextFormat::Lines) {
         return Err(missing());

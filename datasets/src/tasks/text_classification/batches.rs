@@ -12,7 +12,7 @@ use crate::random::{Purpose, RandomStream};
 /// Texts with their classes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextBatch {
-    /// Numbers `[texts, positions]`; 0 is padding.
+    /// Numbers `[texts, positions]`; padding is 0, or `NO_WORD` if 0 is the number of a word.
     pub ids: Vec<u32>,
     /// Class of each text.
     pub labels: Vec<u32>,

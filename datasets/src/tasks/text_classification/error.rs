@@ -52,6 +52,19 @@ pub enum LabelledTextError {
     /// An evaluation set does not have the size that the recipe states.
     #[error(transparent)]
     EvalSet(#[from] SetSizeError),
+    /// The words are those of a language model, and none are given.
+    #[error(
+        "the words of a language model are needed, and there are none\nhint: train the recipe of `train.transfer`, or name its run: --init-from RUN"
+    )]
+    NoWords,
+    /// The words of a language model lack the word for those that it does not know.
+    #[error(
+        "the language model does not have the word {unknown:?}\nhint: `data.tokenizer.unknown` is its word for those that it lacks"
+    )]
+    NoUnknown {
+        /// The word.
+        unknown: String,
+    },
     /// The training texts do not fill a batch, and incomplete batches are dropped.
     #[error(
         "{split} has {texts} texts, and a batch has {batch}\nhint: data.batching.texts, or data.batching.remainder = \"short\""

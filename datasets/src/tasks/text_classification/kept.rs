@@ -12,7 +12,7 @@ use zoo_recipes::{atomic, untrusted};
 
 use super::error::LabelledTextError;
 use super::prepared::PreparedTexts;
-use super::vocabulary::LabelledVocabulary;
+use super::vocabulary::{KnownWords, LabelledVocabulary};
 use crate::text::keras::{Bigrams, WordRanks};
 use crate::text::kim::WordNumbers;
 
@@ -62,15 +62,17 @@ impl PreparedTexts {
             let path = folder.join(name);
             atomic::write_whole(&path, bytes).map_err(|error| failed(&path, &error))
         };
-        let (words, bigrams) = match &self.vocabulary {
-            LabelledVocabulary::Keras { ranks, bigrams, .. } => (ranks.words(), bigrams.as_ref()),
-            LabelledVocabulary::Kim(numbers) => (numbers.words(), None),
+        let bytes = |words: &[Vec<u8>]| -> Vec<u8> {
+            words.iter().flat_map(|word| [&word[..], b"\n"].concat()).collect()
         };
-        let mut text = Vec::new();
-        for word in words {
-            text.extend_from_slice(word);
-            text.push(b'\n');
-        }
+        let (text, bigrams) = match &self.vocabulary {
+            LabelledVocabulary::Keras { ranks, bigrams, .. } => (bytes(ranks.words()), bigrams.as_ref()),
+            LabelledVocabulary::Kim(numbers) => (bytes(numbers.words()), None),
+            LabelledVocabulary::Known(known) => (
+                known.words().iter().flat_map(|word| [word.as_str(), "\n"]).collect::<String>().into_bytes(),
+                None,
+            ),
+        };
         write(WORDS, &text)?;
         let pairs = bigrams.map(|bigrams| {
             let lines = bigrams.pairs().iter().map(|[one, other]| format!("{one} {other}\n"));
@@ -107,6 +109,12 @@ impl PreparedTexts {
         }
         let words: Vec<Vec<u8>> = lines(&checked(folder, WORDS, &kept.words)?).map(<[u8]>::to_vec).collect();
         let vocabulary = match data.tokenizer {
+            LabelledTokenizerSpec::LanguageModel { ref unknown, .. } => {
+                let words = words.into_iter().map(String::from_utf8).collect::<Result<_, _>>();
+                let words = words.map_err(|error| failed(&folder.join(WORDS), &error))?;
+                let known = KnownWords::new(words, unknown);
+                LabelledVocabulary::Known(known.map_err(|unknown| LabelledTextError::NoUnknown { unknown })?)
+            }
             LabelledTokenizerSpec::Keras { words: limit, bigrams } => {
                 let pairs = match (bigrams, &kept.pairs) {
                     (false, _) => None,

@@ -15,4 +15,4 @@ pub use batches::{TextBatch, TrainingTexts};
 pub use error::LabelledTextError;
 pub use prepared::{PreparedTexts, TextSplit, prepare_texts};
 pub use source::{own_classes, own_stamps, own_texts};
-pub use vocabulary::LabelledVocabulary;
+pub use vocabulary::{KnownWords, LabelledVocabulary};

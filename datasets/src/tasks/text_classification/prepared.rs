@@ -12,7 +12,7 @@ use super::batches::TextBatch;
 use super::error::LabelledTextError;
 use super::folds::folded;
 use super::source::{Read, read};
-use super::vocabulary::{LabelledVocabulary, Words, fit, words};
+use super::vocabulary::{KnownWords, LabelledVocabulary, Words, fit, padding, words};
 use crate::corpora::{FetchedCorpus, LabelledTexts};
 use crate::random::{Purpose, RandomStream};
 use crate::set_size::SetSizeError;
@@ -30,6 +30,8 @@ pub struct TextSplit {
     pub folds: Vec<u32>,
     length: LabelledLengthSpec,
     positions: usize,
+    /// Number of padding.
+    padding: u32,
 }
 
 impl TextSplit {
@@ -49,7 +51,9 @@ impl TextSplit {
     /// A batch of some texts.
     pub(super) fn batch(&self, texts: &[usize]) -> TextBatch {
         let mut ids = Vec::with_capacity(texts.len() * self.positions);
-        texts.iter().for_each(|text| fit(self.length, &self.texts[*text], self.positions, &mut ids));
+        for text in texts {
+            fit(self.length, &self.texts[*text], self.positions, self.padding, &mut ids);
+        }
         let labels = texts.iter().map(|text| self.labels[*text]).collect();
         let fold = texts.first().and_then(|text| self.folds.get(*text)).copied().unwrap_or(0);
         TextBatch { ids, labels, fold }
@@ -86,6 +90,7 @@ impl TextSplit {
             folds: folds.to_vec(),
             length: self.length,
             positions: self.positions,
+            padding: self.padding,
         }
     }
 
@@ -128,9 +133,9 @@ impl PreparedTexts {
 
     /// A text of the user's as a batch of one, with the class 0.
     pub fn text(&self, data: &LabelledDataSpec, text: &[u8]) -> TextBatch {
-        let numbers = self.vocabulary.numbers(&words(&data.tokenizer, text));
+        let numbers = self.vocabulary.numbers(&words(&data.tokenizer, self.vocabulary.known(), text));
         let mut ids = Vec::with_capacity(self.positions);
-        fit(data.length, &numbers, self.positions, &mut ids);
+        fit(data.length, &numbers, self.positions, padding(&data.tokenizer), &mut ids);
         TextBatch { ids, labels: vec![0], fold: 0 }
     }
 
@@ -149,8 +154,9 @@ impl PreparedTexts {
 }
 
 /// Reads the texts of all splits that the recipe uses. `base` is the folder that the recipe's paths
-/// are relative to. The training split numbers the words and the classes of all others, so none can
-/// be prepared alone.
+/// are relative to. `known` are the words of a language model, if the recipe's tokenizer has them;
+/// otherwise the training split numbers the words of all others. It numbers their classes in any
+/// case, so none can be prepared alone.
 ///
 /// # Errors
 /// The texts cannot be read, or they are not what the recipe says.
@@ -158,6 +164,7 @@ pub fn prepare_texts(
     data: &LabelledDataSpec,
     corpus: Option<&FetchedCorpus>,
     base: &Path,
+    known: Option<KnownWords>,
 ) -> Result<PreparedTexts, LabelledTextError> {
     let training = data.training();
     let Read { texts, classes } = read(data, corpus, base, training, None)?;
@@ -182,7 +189,7 @@ pub fn prepare_texts(
         let most = data.share.map(|share| share.most(false));
         splits.push((split.to_owned(), first_of_each_class(other.texts, most)));
     }
-    let mut prepared = numbered(data, splits, classes);
+    let mut prepared = numbered(data, splits, classes, known)?;
     if let Some(spec) = &data.folds
         && let Some(all) = prepared.splits.remove(training)
     {
@@ -209,13 +216,14 @@ fn numbered(
     data: &LabelledDataSpec,
     splits: Vec<(String, LabelledTexts)>,
     classes: Vec<String>,
-) -> PreparedTexts {
+    known: Option<KnownWords>,
+) -> Result<PreparedTexts, LabelledTextError> {
     let cut = |texts: &LabelledTexts| -> Vec<Words> {
-        texts.texts.par_iter().map(|text| words(&data.tokenizer, text)).collect()
+        texts.texts.par_iter().map(|text| words(&data.tokenizer, known.as_ref(), text)).collect()
     };
     let cuts: Vec<Vec<Words>> = splits.iter().map(|(_, texts)| cut(texts)).collect();
     let (training, others) = cuts.split_first().map_or((&[][..], &[][..]), |(one, more)| (one, more));
-    let vocabulary = LabelledVocabulary::new(&data.tokenizer, training, others.iter().flatten());
+    let vocabulary = LabelledVocabulary::new(&data.tokenizer, known, training, others.iter().flatten())?;
     let numbers = |cut: Vec<Words>| cut.par_iter().map(|text| vocabulary.numbers(text)).collect();
     let numbers: Vec<Vec<Vec<u32>>> = cuts.into_iter().map(numbers).collect();
     let positions = match data.length {
@@ -226,10 +234,12 @@ fn numbered(
     };
     let of = |((name, texts), numbers): ((String, LabelledTexts), Vec<Vec<u32>>)| {
         let (labels, length) = (texts.labels, data.length);
-        (name.clone(), TextSplit { name, texts: numbers, labels, folds: Vec::new(), length, positions })
+        let padding = padding(&data.tokenizer);
+        let split = TextSplit { name, texts: numbers, labels, folds: Vec::new(), length, positions, padding };
+        (split.name.clone(), split)
     };
     let splits = splits.into_iter().zip(numbers).map(of).collect();
-    PreparedTexts { splits, classes, vocabulary, positions }
+    Ok(PreparedTexts { splits, classes, vocabulary, positions })
 }
 
 /// `most` texts at most: the first of each class, then the second, and so on, in the order of the

@@ -1,16 +1,17 @@
-//! Own files, numbers and batches, on texts that the tests write; and the published counts of IMDB
-//! and TREC, where `ZOO_MIRROR` names a mirror.
+//! Own files, numbers and batches, on texts that the tests write; and the published counts of IMDB,
+//! TREC and SST, where `ZOO_MIRROR` names a mirror.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use zoo_recipes::tasks::text_classification::LabelledDataSpec;
+use zoo_recipes::tasks::text_classification::{LabelledDataSpec, NO_WORD};
 
 use super::*;
 use crate::corpora::CorpusDefinition;
 use crate::fetch::{DataHome, FetchOptions};
+use crate::text::kept_units;
 
 /// `[data]` for generated texts; the keys of `change` replace its own.
 fn data(change: Value) -> LabelledDataSpec {
@@ -29,7 +30,7 @@ fn data(change: Value) -> LabelledDataSpec {
 }
 
 fn prepared(root: &Path, data: &LabelledDataSpec) -> Result<Arc<PreparedTexts>, LabelledTextError> {
-    prepare_texts(data, None, root).map(Arc::new)
+    prepare_texts(data, None, root, None).map(Arc::new)
 }
 
 /// A folder with three training texts and one test text; the classes are 9 and 10.
@@ -44,9 +45,13 @@ fn lines() -> (tempfile::TempDir, Value) {
     (root, change)
 }
 
-fn with(mut change: Value, key: &str, value: Value) -> LabelledDataSpec {
+fn with(change: Value, key: &str, value: Value) -> LabelledDataSpec {
+    data(with_value(change, key, value))
+}
+
+fn with_value(mut change: Value, key: &str, value: Value) -> Value {
     change[key] = value;
-    data(change)
+    change
 }
 
 #[test]
@@ -247,6 +252,63 @@ fn a_held_out_part_is_not_trained_on_and_is_drawn_once() {
     assert_ne!(read.splits["dev"].labels, prepared(Path::new(""), &other).unwrap().splits["dev"].labels);
 }
 
+/// Words of a language model, in their order.
+fn known(words: &[&str]) -> KnownWords {
+    KnownWords::new(words.iter().map(|word| (*word).to_owned()).collect(), "<unk>").unwrap()
+}
+
+#[test]
+fn words_of_a_language_model_have_its_numbers_and_padding_has_none() {
+    let (root, change) = lines();
+    fs::write(root.path().join("test"), "10 A good <br /> Film isn't \u{fc}ber-bad.\n9\n").unwrap();
+    let tokenizer = json!({"kind": "language-model", "rules": "reviews", "unknown": "<unk>", "words": 9});
+    let mut change = with_value(change, "tokenizer", tokenizer);
+    change["length"] = json!({"kind": "last", "positions": 5});
+    change["eval"]["test"]["lines"] = json!(2);
+    let data = data(change);
+    let model = known(&["the", "<unk>", "good", "Film", "film", "bad", "n't", ".", "-"]);
+    let read = prepare_texts(&data, None, root.path(), Some(model.clone())).unwrap();
+    assert_eq!((read.vocabulary.rows(), read.positions), (9, 5));
+    assert_eq!(read.splits["train"].texts, [vec![2, 1, 2, 4], vec![5, 4], vec![4]]);
+    // a good Film is n't über - bad .
+    assert_eq!(read.splits["test"].texts, [vec![1, 2, 3, 1, 6, 1, 8, 5, 7], vec![]]);
+    let batch = read.splits["train"].batches(3).next().unwrap();
+    let none = NO_WORD;
+    assert_eq!(batch.ids, [none, 2, 1, 2, 4, none, none, none, 5, 4, none, none, none, none, 4]);
+    assert_eq!(read.splits["test"].batches(1).next().unwrap().ids, [6, 1, 8, 5, 7]);
+    assert_eq!(read.splits["test"].batches(2).next().unwrap().ids[5..], [none; 5]);
+    assert_eq!(read.text(&data, b"bad FILM").ids, [none, none, none, 5, 4]);
+    assert_eq!(read.vocabulary.text(&[3, 1, 4]), "Film <unk> film");
+
+    // Kept words are read again.
+    let folder = tempfile::tempdir().unwrap();
+    read.keep(folder.path()).unwrap();
+    let kept = PreparedTexts::kept(&data, folder.path()).unwrap().unwrap();
+    assert_eq!(kept.vocabulary, read.vocabulary);
+    assert_eq!(kept.text(&data, b"bad FILM"), read.text(&data, b"bad FILM"));
+
+    let error = prepare_texts(&data, None, root.path(), None).unwrap_err().to_string();
+    assert!(error.contains("the words of a language model are needed"), "{error}");
+}
+
+#[test]
+fn the_run_of_a_language_model_gives_its_words() {
+    let tokenizer = json!({"kind": "language-model", "rules": "sentences", "unknown": "<unk>", "words": 9});
+    let tokenizer = data(json!({"tokenizer": tokenizer})).tokenizer;
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(KnownWords::of_run(&tokenizer, folder.path()).unwrap(), None);
+    let words = ["<unk>", "a", "<unk>"].map(str::to_owned);
+    kept_units::write(folder.path(), &words).unwrap();
+    let found = KnownWords::of_run(&tokenizer, folder.path()).unwrap().unwrap();
+    assert_eq!(found, known(&["<unk>", "a", "<unk>"]));
+    kept_units::write(folder.path(), &words[1..2]).unwrap();
+    let error = KnownWords::of_run(&tokenizer, folder.path()).unwrap_err().to_string();
+    assert!(error.contains("does not have the word \"<unk>\""), "{error}");
+    fs::write(folder.path().join("kept.json"), "{}").unwrap();
+    let error = KnownWords::of_run(&tokenizer, folder.path()).unwrap_err().to_string();
+    assert!(error.contains("kept.json: ") && error.contains("train again"), "{error}");
+}
+
 /// A corpus of the mirror, prepared; `None` without a mirror.
 fn of_mirror(corpus: &str, change: Value) -> Option<PreparedTexts> {
     let Some(mirror) = std::env::var_os("ZOO_MIRROR") else {
@@ -261,7 +323,7 @@ fn of_mirror(corpus: &str, change: Value) -> Option<PreparedTexts> {
     };
     let definition = CorpusDefinition::find(corpus).unwrap();
     let fetched = definition.fetch_all(&DataHome::new(home.path()), &options).unwrap();
-    Some(prepare_texts(&data(change), Some(&fetched), Path::new("")).unwrap())
+    Some(prepare_texts(&data(change), Some(&fetched), Path::new(""), None).unwrap())
 }
 
 #[test]
@@ -296,6 +358,21 @@ fn trec_has_the_counts_of_its_authors() {
     let Some(read) = of_mirror("trec", change) else { return };
     assert_eq!((read.splits["train"].texts.len(), read.splits["test"].texts.len()), (5452, 500));
     assert_eq!((read.vocabulary.rows(), read.positions), (8765, 45));
+}
+
+#[test]
+fn sst_has_the_counts_of_its_binary_sets() {
+    let change = json!({
+        "reader": {"kind": "corpus"},
+        "corpus": "sst-binary",
+        "tokenizer": {"kind": "kim"},
+        "length": {"kind": "longest", "margin": 0},
+        "eval": {"valid": {"split": "valid", "lines": 872}, "test": {"split": "test", "lines": 1821}},
+    });
+    let Some(read) = of_mirror("sst-binary", change) else { return };
+    let positive = |split: &str| read.splits[split].labels.iter().filter(|label| **label == 1).count();
+    assert_eq!(["train", "valid", "test"].map(positive), [3610, 444, 909]);
+    assert_eq!(read.splits["train"].texts.len(), 6920);
 }
 
 /// Ten texts of one word each, in three parts.

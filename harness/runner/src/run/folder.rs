@@ -24,6 +24,7 @@ use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::{Ending, RunState};
 
+use super::initial::{InitialWeights, Origin};
 use super::log::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
@@ -60,6 +61,9 @@ pub struct Card {
     pub base: PathBuf,
     /// Hash of everything that training depends on.
     pub key: String,
+    /// The run whose weights training began with, if the recipe takes weights from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Origin>,
     /// Program and machine that started the run.
     pub environment: Environment,
 }
@@ -122,25 +126,27 @@ pub struct Trained {
 
 impl Run {
     /// The place of a run, whether it exists or not. `files` are the files that the recipe itself
-    /// names, with their SHA-256: what is in them is part of what the run is. `initial` is the
-    /// SHA-256 of the weights that it starts from.
+    /// names, with their SHA-256: what is in them is part of what the run is. `initial` are the
+    /// weights that it starts from.
     pub fn locate(
         ctx: &Context,
         resolved: &Resolved,
         files: &[(String, String)],
         seed: u64,
-        initial: Option<&str>,
+        initial: Option<&InitialWeights>,
     ) -> Self {
         let recipe = &resolved.recipe;
         let compute = ctx.compute_name(Compute::of(&recipe.precision)).to_string();
-        let key = training_key(recipe, files, seed, ctx.compute_key(&compute), initial);
+        let digest = initial.map(|initial| initial.digest.as_str());
+        let key = training_key(recipe, files, seed, ctx.compute_key(&compute), digest);
         let arm = resolved.arm.clone().unwrap_or_else(|| "body".into());
         let mut name = recipe.recipe.name.clone();
         if let Some(tier) = &resolved.tier {
             name = format!("{name}.{tier}");
         }
         let folder = ctx.runs_dir().join(name).join(format!("{arm}-seed{seed}-{}", &key[..12]));
-        let from: Vec<String> = initial.map(initial_override).into_iter().collect();
+        let from: Vec<String> = initial.and_then(InitialWeights::change).into_iter().collect();
+        let transfer = recipe.train.transfer.as_ref().and(initial).and_then(InitialWeights::origin);
         let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
         let card = Card {
             recipe: recipe.recipe.name.clone(),
@@ -152,6 +158,7 @@ impl Run {
             compute,
             base: resolved.folder.clone(),
             key,
+            transfer,
             environment,
         };
         Self { folder, card }
@@ -326,11 +333,6 @@ fn training_key(
         what["initial"] = initial.into();
     }
     hex::encode(Sha256::digest(what.to_string()))
-}
-
-/// Initial weights as `--set` would name them, for records: such a run reproduces nothing.
-pub fn initial_override(digest: &str) -> String {
-    format!("init-from=sha256:{}", &digest[..16])
 }
 
 /// What a compute type stands for. Earlier programs kept what stands between layers in FP32, in

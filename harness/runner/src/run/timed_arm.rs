@@ -104,7 +104,7 @@ pub fn of_updates<D: Material>(
     let device = ctx.open_device()?.autodiff();
     let model = material.model(recipe, making.seed, &device);
     let model = match making.initial {
-        Some(initial) => initial.put_into(model)?,
+        Some(initial) => initial.put_into(model, recipe.train.transfer.as_ref())?.0,
         None => model,
     };
     let compute = Compute::of(&recipe.precision);

@@ -61,10 +61,15 @@ pub fn train<T: TaskData>(
     let typed = typed::<T::Task>(recipe)?;
     let material = task.material(typed)?;
     let model = material.model(typed, seed, &device);
-    let model = match training.initial {
-        Some(initial) => initial.put_into(model)?,
-        None => model,
+    let (model, taken) = match training.initial {
+        Some(initial) => initial.put_into(model, recipe.train.transfer.as_ref())?,
+        None => (model, None),
     };
+    if let Some(taken) = &taken {
+        let origin =
+            run.card.transfer.as_ref().map_or_else(|| "weights of a file".into(), ToString::to_string);
+        ctx.progress.note(&format!("{origin}: {taken}"));
+    }
     let mut source = material.source(typed, seed)?;
     let batches = source.epoch_len(0).map_err(|error| Failure::new(Exit::Data, error.to_string()))?;
     let last_update = last_update(&recipe.train, batches);
@@ -94,10 +99,13 @@ pub fn train<T: TaskData>(
     let mut log = LogFile::open(&log_path, begun.batch).map_err(|e| Failure::io("open", &log_path, &e))?;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let padding = source.padding();
-    let session = serde_json::json!({
+    let mut session = serde_json::json!({
         "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
         "unit": T::Material::UNIT, "parameters": material.cost(typed).parameters, "splits": task.counts(),
     });
+    if let Some(taken) = &taken {
+        session["transfer"] = taken.to_string().into();
+    }
     log.write(&session).map_err(|e| Failure::io("write", &log_path, &e))?;
     let stage = format!("train {} {}, seed {seed}", run.card.recipe, run.card.arm);
     ctx.progress.stage(&stage);

@@ -17,6 +17,7 @@ mod reproduce;
 mod spending;
 mod timing;
 mod trained_terms;
+mod transfer;
 
 pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Spread,
@@ -29,13 +30,13 @@ pub use plan::plan;
 pub use reevaluate::{EvaluateRequest, evaluate, sweep};
 pub use reproduce::{Outcome, RunScores, reproduce};
 
-use zoo_recipes::{Document, Resolved, Selection};
+use zoo_recipes::{Document, Recipe, Resolved, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::run::folder::{Run, initial_override};
+use crate::run::folder::Run;
 use crate::run::initial::InitialWeights;
 use crate::tasks;
 
@@ -55,7 +56,8 @@ pub struct Request {
     pub looks: LookPlan,
     /// Evaluation sets to decode in addition to those of the claims.
     pub evals: Vec<String>,
-    /// Weights to start from instead of fresh ones.
+    /// Weights to start from instead of fresh ones. [`Self::sourced`] adds those that the recipe
+    /// names.
     pub initial: Option<InitialWeights>,
     /// Whether to stop runs that leave the published course.
     pub stop_early: bool,
@@ -83,15 +85,15 @@ impl Request {
         })
     }
 
-    /// SHA-256 of the weights that training starts from instead of fresh ones.
-    fn initial_digest(&self) -> Option<&str> {
-        self.initial.as_ref().map(|initial| initial.digest.as_str())
+    /// The weights that training of an arm starts from instead of fresh ones.
+    pub fn initial_of(&self, recipe: &Recipe) -> Option<&InitialWeights> {
+        self.initial.as_ref().filter(|initial| initial.given || recipe.train.transfer.is_some())
     }
 
     /// The run of an arm and seed, whether it exists or not.
     pub fn run(&self, ctx: &Context, resolved: &Resolved, seed: u64) -> Result<Run> {
         let files = tasks::of(&resolved.recipe).own_files(&resolved.folder)?;
-        let run = Run::locate(ctx, resolved, &files, seed, self.initial_digest());
+        let run = Run::locate(ctx, resolved, &files, seed, self.initial_of(&resolved.recipe));
         if self.own_runs { run.of_this_program() } else { Ok(run) }
     }
 
@@ -107,7 +109,7 @@ impl Request {
 
     /// All changes as `key=value`, for records.
     pub fn changes(&self) -> Vec<String> {
-        self.overrides.iter().cloned().chain(self.initial_digest().map(initial_override)).collect()
+        self.overrides.iter().cloned().chain(self.initial.as_ref().and_then(InitialWeights::change)).collect()
     }
 
     /// Resolves the recipe for all arms of the request.

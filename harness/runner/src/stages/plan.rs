@@ -153,12 +153,15 @@ impl fmt::Display for Plan {
 pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
+    let sourced = request.sourced(ctx, &arms, false);
+    // A plan needs no weights.
+    let mut warning = sourced.as_ref().err().map(|failure| failure.to_string().replace("\nhint: ", "; "));
+    let (ctx, request) = sourced.as_ref().map_or((ctx, request), |(ctx, request)| (ctx, request));
     let device = ctx.open_device()?;
     let speed = measured_speed(&device);
     let mut runs = Vec::new();
     let (mut memory, mut checkpoints, mut longest) = (0, 0, 0.0_f64);
     let own = arms.first().map(|arm| own_examples(&arm.recipe, &arm.folder)).transpose()?.flatten();
-    let mut warning = None;
     for &seed in &request.seeds {
         for resolved in &arms {
             let step = step_cost(resolved, own);

@@ -48,7 +48,7 @@ fn base(recipe: &str, recipe_hash: String, tier: Option<&str>, environment: &Env
 /// Records the start of a run. Every started run is in the ledger, whether or not it ends.
 pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<String, String>) -> Result<()> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
-    let record = Record {
+    let mut record = Record {
         arm: Some(card.arm.clone()),
         seeds: vec![card.seed],
         end: RunEnd::Started,
@@ -56,6 +56,7 @@ pub fn started(ctx: &Context, request: &Request, card: &Card, data: BTreeMap<Str
         overrides: overrides(&request.changes()),
         ..base(&card.recipe, hash, card.tier.as_deref(), &card.environment)
     };
+    record.notes.extend(taken_from(card));
     ledger(ctx, None).append(&record)?;
     Ok(())
 }
@@ -119,6 +120,7 @@ pub fn judged(
     for run in measured {
         let card = &run.run.card;
         let place = format!("{} seed {}", card.arm, card.seed);
+        record.notes.extend(taken_from(card));
         if let Some(precision) = run.precision {
             record.precision.insert(card.arm.clone(), precision.name().to_string());
         }
@@ -196,6 +198,12 @@ pub fn judged(
         }
     };
     Ok((record, ledger.verify(None)?.1))
+}
+
+/// The run whose weights a run began with, for its record.
+fn taken_from(card: &Card) -> Option<String> {
+    let origin = card.transfer.as_ref()?;
+    Some(format!("{} seed {}: began with {origin}", card.arm, card.seed))
 }
 
 /// Record of a run's folder in its current state. A run that was stopped off course may continue,

@@ -52,7 +52,7 @@ impl EvaluateRequest {
 /// Runs `zoo evaluate`.
 pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluation>> {
     let (run, recipe) = request.open()?;
-    let ctx = &ctx.for_run(&run.card.compute)?;
+    let ctx = &ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));
     let wanted = wanted(&recipe, request.eval.as_deref(), request.decode.as_deref())?;
     let sets: Vec<&str> = wanted.iter().map(|(set, _)| set.as_str()).collect();
     let task = tasks::of(&recipe);
@@ -71,7 +71,7 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
 /// model weights. Stores nothing.
 pub fn sweep(ctx: &Context, request: &EvaluateRequest, weights: &SweptWeights) -> Result<Swept> {
     let (run, recipe) = request.open()?;
-    let ctx = &ctx.for_run(&run.card.compute)?;
+    let ctx = &ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));
     let has_model = |name: &&str| recipe.search(name).is_some_and(|search| search.language_model().is_some());
     let first = || recipe.searches().into_iter().find(has_model).map(str::to_owned);
     let decode = request.decode.clone().or_else(first).ok_or_else(|| {

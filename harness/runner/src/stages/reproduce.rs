@@ -23,7 +23,8 @@ use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::run::data::Sets;
 use crate::run::evaluate::{evaluated_weights, evaluation_file, stored};
-use crate::run::folder::{Made, initial_override};
+use crate::run::folder::Made;
+use crate::run::initial::InitialWeights;
 use crate::run::train::Training;
 use crate::run::trajectory;
 use crate::signatures::check_signatures;
@@ -84,6 +85,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
         check_metrics(&request.document, &arm.recipe)?;
         check_signatures(&request.document, &arm.recipe.claim)?;
     }
+    let (ctx, request) = &request.sourced(ctx, &arms, true)?;
     let mut measured = Vec::new();
     let mut judged = Vec::new();
     let mut recorded = Record::default();
@@ -204,7 +206,7 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
         let data = task.prepare(ctx, &resolved.folder, Sets::All)?;
         let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
         let training = Training {
-            initial: request.initial.as_ref(),
+            initial: request.initial_of(recipe),
             stop_early: request.stop_early,
             conventions: &conventions,
             off_course: &|run, so_far| off_course(run, recipe, so_far),
@@ -255,7 +257,7 @@ fn judge_all(
     let hardware = Environment::current(&ctx.device.settled().to_string(), ctx.threads).hardware();
     let claims = arms.first().map(|arm| arm.recipe.claim.clone()).unwrap_or_default();
     let mut overrides = arms.first().map(|arm| arm.binding_overrides.clone()).unwrap_or_default();
-    overrides.extend(request.initial_digest().map(initial_override));
+    overrides.extend(request.initial.as_ref().and_then(InitialWeights::change));
     let conditions = Conditions {
         recipe: request.document.name(),
         plan: &request.looks,

@@ -195,7 +195,7 @@ fn time_pair(ctx: &Context, request: &Request, task: &Task) -> Result<Timing> {
             Work::Examples => Count::Examples,
             Work::Updates | Work::Tokens => Count::Usual,
         };
-        let making = Making { initial: request.initial.as_ref(), seed, count };
+        let making = Making { initial: request.initial_of(recipe), seed, count };
         Ok(data.timed(ctx, recipe, making)?.timed)
     };
     let (mut arm, mut baseline) = (open(arm_recipe, task.arm)?, open(baseline_recipe, task.baseline)?);

@@ -5,6 +5,7 @@
 //! translated. Half types are converted to FP32; integer arrays are left out.
 
 mod fairseq;
+pub mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;

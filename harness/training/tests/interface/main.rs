@@ -9,3 +9,4 @@ mod parity;
 mod synthesis;
 mod text;
 mod training;
+mod transfer;

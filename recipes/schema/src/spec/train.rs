@@ -51,6 +51,39 @@ pub struct TrainSpec {
     /// Penalty on the weights. Absent: none.
     #[serde(default)]
     pub regularizer: Option<RegularizerSpec>,
+    /// Weights that training starts from, taken from a run of another recipe. Absent: all weights
+    /// are fresh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferSpec>,
+}
+
+/// Weights that training takes from a run of another recipe. The other parameters start as the
+/// model says. The run must be complete: `zoo reproduce` finds it in its home, or `--init-from`
+/// names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferSpec {
+    /// Name of the other recipe, or the path of its file, relative to this one.
+    pub recipe: String,
+    /// Arm of its run.
+    pub arm: String,
+    /// Tier of its run, which is trained first if there is none. Absent: the published size, which
+    /// is never trained by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Parameters to take, by the beginning of their paths. Empty: none, so that all weights are
+    /// fresh.
+    pub parameters: Vec<TakenSpec>,
+}
+
+/// Parameters of one path, or all below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakenSpec {
+    /// Path in the other recipe's model, e.g. `layers.0`.
+    pub from: String,
+    /// Path in this model that stands for it. Every parameter must be there, in the same shape.
+    pub to: String,
 }
 
 /// How the loss averages over the batches of an update. Both ways give the same result if all
@@ -189,6 +222,9 @@ pub enum RegularizerSpec {
         /// Whether it also applies to the matrices of LSTM and GRU layers.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         recurrent: bool,
+        /// Whether it also applies to embeddings.
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        embeddings: bool,
         /// Whether it also applies to the scales of norms (OpenSeq2Seq's `gamma_regularizer`).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         norm_scales: bool,

@@ -2,7 +2,8 @@
 
 use super::Findings;
 use crate::spec::{
-    EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, Velocity, WarmupStart,
+    EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, TakenSpec, TransferSpec,
+    Velocity, WarmupStart,
 };
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
@@ -122,7 +123,28 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     if let Some(RegularizerSpec::L2 { scale, .. }) = &train.regularizer {
         findings.not_negative(*scale, "train.regularizer.scale");
     }
+    if let Some(transfer) = &train.transfer {
+        self::transfer(transfer, recipe, findings);
+    }
     schedule(recipe, findings);
+}
+
+/// Checks that weights are taken from another recipe, and that each has one place.
+fn transfer(transfer: &TransferSpec, recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    findings.said(&transfer.recipe, "train.transfer.recipe");
+    findings.said(&transfer.arm, "train.transfer.arm");
+    findings.require(transfer.recipe != recipe.recipe.name, "train.transfer.recipe", || {
+        "a recipe cannot take weights from its own run".to_owned()
+    });
+    let inside = |path: &str, of: &str| path.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'));
+    for (at, TakenSpec { from, to }) in transfer.parameters.iter().enumerate() {
+        let path = format!("train.transfer.parameters.{at}");
+        findings.said(from, &format!("{path}.from"));
+        findings.said(to, &format!("{path}.to"));
+        let known = transfer.parameters[..at].iter().map(|taken| &taken.to);
+        let twice = known.into_iter().any(|known| known == to || inside(known, to) || inside(to, known));
+        findings.require(!twice, &format!("{path}.to"), || format!("`{to}` is taken twice"));
+    }
 }
 
 /// Checks a selection of the best validation by a score, or among late epochs only.

@@ -83,6 +83,20 @@ impl LayerNormLstm {
         state: Option<LstmState>,
         pass: &mut Pass,
     ) -> (Tensor<2>, LstmState) {
+        self.forward_over(x, rows, state, &[], pass)
+    }
+
+    /// Like [`Self::forward`], but a row keeps its state over the steps whose mask has 0 for it.
+    /// `masks` has a column `[rows, 1]` of zeros and ones for each step; no mask reads all rows. No
+    /// masks read all steps.
+    pub fn forward_over(
+        &self,
+        x: Tensor<2>,
+        rows: usize,
+        state: Option<LstmState>,
+        masks: &[Option<Tensor<2>>],
+        pass: &mut Pass,
+    ) -> (Tensor<2>, LstmState) {
         let (device, compute, width) = (x.device(), pass.compute, 4 * self.hidden);
         let steps = x.dims()[0] / rows.max(1);
         // The input's part of the gates, for all steps at once.
@@ -92,7 +106,7 @@ impl LayerNormLstm {
         let mut outputs = Vec::with_capacity(steps);
         for step in 0..steps {
             let input = gates.clone().narrow(1, step, 1).reshape([rows, width]);
-            let before = ops::linear(h, self.weight_hh.val(), None, pass);
+            let before = ops::linear(h.clone(), self.weight_hh.val(), None, pass);
             let sums = ops::stored(to_f32(input) + to_f32(before), compute);
             let gate = |at: usize, norm: &LayerNorm| {
                 let gate = sums.clone().narrow(1, at * self.hidden, self.hidden);
@@ -103,9 +117,13 @@ impl LayerNormLstm {
             let kept = sigmoid(gate(2, &self.forget_norm) + self.forget_bias);
             let shown = sigmoid(gate(3, &self.output_norm));
             let candidate = ops::dropout(candidate, self.candidate_dropout, pass);
-            let cell = ops::stored(c * kept + open * candidate, compute);
-            c = ops::stored(self.state_norm.forward(cell), compute);
-            h = ops::stored(tanh(c.clone()) * shown, compute);
+            let cell = ops::stored(c.clone() * kept + open * candidate, compute);
+            let new = ops::stored(self.state_norm.forward(cell), compute);
+            let shown = ops::stored(tanh(new.clone()) * shown, compute);
+            (h, c) = match masks.get(step) {
+                Some(Some(read)) => (chosen(read, shown, h), chosen(read, new, c)),
+                _ => (shown, new),
+            };
             outputs.push(h.clone().reshape([rows, 1, self.hidden]));
         }
         let out = match outputs.is_empty() {
@@ -114,6 +132,11 @@ impl LayerNormLstm {
         };
         (out, LstmState { h, c })
     }
+}
+
+/// `new` in the rows whose mask is 1, else `old`.
+fn chosen(mask: &Tensor<2>, new: Tensor<2>, old: Tensor<2>) -> Tensor<2> {
+    new * mask.clone() + old * (mask.clone().neg() + 1.0)
 }
 
 #[cfg(test)]
@@ -159,6 +182,33 @@ mod tests {
                 (row.iter().sum::<f32>() / 5.0, row.iter().map(|x| x * x).sum::<f32>() / 5.0);
             assert!(mean.abs() < 1e-5 && (square - 1.0).abs() < 1e-4, "{mean} {square}");
         }
+    }
+
+    #[test]
+    fn a_row_keeps_its_state_over_steps_without_a_word() {
+        let (layer, x) = (layer(0.0), rows(8));
+        let mut pass = Pass::evaluation(Compute::FP32);
+        // Two rows of four steps. The first one has words at 1 and 2, the second one at all steps.
+        let mask = |read: f32| {
+            Some(Tensor::<2>::from_data(TensorData::new(vec![read, 1.0], [2, 1]), &Device::flex()))
+        };
+        let masks = [mask(0.0), mask(1.0), None, mask(0.0)];
+        let (out, last) = layer.forward_over(x.clone(), 2, None, &masks, &mut pass);
+        let (_, words) = layer.forward(x.clone().narrow(0, 1, 2), 1, None, &mut pass);
+        let (all, whole) = layer.forward(x.narrow(0, 4, 4), 1, None, &mut pass);
+        for (found, short, long) in [(last.h, words.h, whole.h), (last.c, words.c, whole.c)] {
+            let due = [host_values(short), host_values(long)].concat();
+            assert_close(&host_values(found), &due);
+        }
+        let out = host_values(out);
+        assert!(out[..5].iter().all(|x| *x == 0.0), "nothing is read yet: {:?}", &out[..5]);
+        assert_eq!(out[10..15], out[15..20]);
+        assert_close(&out[20..], &host_values(all));
+    }
+
+    fn assert_close(found: &[f32], due: &[f32]) {
+        assert_eq!(found.len(), due.len());
+        assert!(found.iter().zip(due).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?} {due:?}");
     }
 
     #[test]

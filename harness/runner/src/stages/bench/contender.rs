@@ -40,6 +40,8 @@ impl Data {
             }
             None => arm.recipe.recipe.status == DataStatus::Private,
         };
+        // What a run of another recipe keeps may be a part of the data.
+        let missing = missing || arm.recipe.train.transfer.is_some() && ctx.source.is_none();
         if missing {
             ctx.progress
                 .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
@@ -100,7 +102,7 @@ impl Contender {
         let (recipe, name) = (&resolved.recipe, resolved.arm.clone().unwrap_or_default());
         ctx.progress.stage(&format!("time {} {name}", request.document.name()));
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
-        let making = Making { initial: request.initial.as_ref(), seed, count: Count::Usual };
+        let making = Making { initial: request.initial_of(recipe), seed, count: Count::Usual };
         let made = data.arm(ctx, recipe, making)?;
         let arm = Arm {
             name,

@@ -47,7 +47,7 @@ pub fn of_run(data: &LanguageDataSpec, run: &Run) -> Result<Arc<PreparedLanguage
     let folder = run.folder.join(VOCABULARY);
     let kept = PreparedLanguage::kept(data, &folder).map_err(failure)?.ok_or_else(|| {
         Failure::new(Exit::Damaged, format!("{} has no units", folder.display()))
-            .hint("restore the folder, or train again")
+            .hint("restore it, or remove the run's folder and train again")
     })?;
     Ok(Arc::new(kept))
 }

@@ -74,6 +74,7 @@ impl Task for TextClassification<'_> {
             TextLayerSpec::Embedding { width, .. } => width,
             TextLayerSpec::Convolution { channels, .. } | TextLayerSpec::Kernels { channels, .. } => channels,
             TextLayerSpec::Dense { units, .. } | TextLayerSpec::Lstm { units, .. } => units,
+            TextLayerSpec::LayerNormLstm { units, width, .. } => units.max(width),
             _ => 1,
         };
         self.recipe.model.layer.iter().map(width).max().unwrap_or(1) as usize
@@ -155,7 +156,7 @@ impl Task for TextClassification<'_> {
     }
 
     fn references(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Vec<String>> {
-        let prepared = prepare::prepare(ctx, &self.recipe.data, base)?;
+        let prepared = prepare::labelled(ctx, &self.recipe.data, base)?;
         Ok(decode::references(prepared.eval_set(eval, &self.recipe.data).map_err(prepare::failure)?))
     }
 
@@ -197,6 +198,7 @@ fn rows(recipe: &Recipe) -> (usize, bool) {
     match (recipe.recipe.vocabulary_rows.filter(|_| whole), &data.tokenizer) {
         (Some(rows), _) => (rows as usize, true),
         (None, LabelledTokenizerSpec::Keras { words, bigrams: false }) => (*words as usize, true),
+        (None, LabelledTokenizerSpec::LanguageModel { words, .. }) => (*words as usize, false),
         (None, _) => (ASSUMED_ROWS, false),
     }
 }

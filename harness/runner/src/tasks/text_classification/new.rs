@@ -43,7 +43,7 @@ pub fn text(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<String>
     if let Some(held_out) = &mut data.held_out {
         held_out.texts = u32::try_from((texts / HELD_OUT).max(1)).unwrap_or(u32::MAX);
     }
-    let prepared = Arc::new(prepare_texts(&data, None, folder).map_err(failure)?);
+    let prepared = Arc::new(prepare_texts(&data, None, folder, None).map_err(failure)?);
     for set in data.eval.values_mut() {
         let split = prepared.splits.get(&set.split);
         set.lines = split.map_or(0, |split| u32::try_from(split.texts.len()).unwrap_or(u32::MAX));

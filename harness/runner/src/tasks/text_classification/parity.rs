@@ -1,21 +1,22 @@
-//! Parity fixture of classifiers of texts, which covers every kind of layer with each of its
-//! options.
+//! Parity fixtures of classifiers of texts, which cover every kind of layer with each of its
+//! options: one for those with the layers of a language model, and one for all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 use zoo_recipes::PoolKind;
-use zoo_recipes::tasks::text_classification::{GateFunction, TextClassifierSpec, TextLayerSpec};
+use zoo_recipes::tasks::text_classification::{GateFunction, StateOutput, TextClassifierSpec, TextLayerSpec};
 use zoo_training::tasks::text_classification::TextCase;
 
 use crate::task::aligner::{Aligner, Found, covered};
 use crate::task::fixtures::FIXTURES;
 
-/// File name of the fixture.
+/// File names of the fixtures.
 const FILE: &str = "text_classifier.safetensors";
+const TRANSFER: &str = "transfer.safetensors";
 
-/// Description of the fixture's models: the layers of each.
+/// Description of a fixture's models: the layers of each.
 #[derive(Deserialize)]
 struct Described {
     cases: BTreeMap<String, DescribedCase>,
@@ -27,20 +28,31 @@ struct DescribedCase {
     layer: Vec<TextLayerSpec>,
 }
 
-static KNOWN: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
-    let described: Described = FIXTURES.described(FILE);
-    described.cases.values().flat_map(|model| parts(&model.layer)).collect()
+/// Parts of the models of each fixture.
+static KNOWN: LazyLock<BTreeMap<&'static str, BTreeSet<&'static str>>> = LazyLock::new(|| {
+    let known = |file: &'static str| {
+        let described: Described = FIXTURES.described(file);
+        (file, described.cases.values().flat_map(|model| parts(&model.layer)).collect())
+    };
+    [FILE, TRANSFER].map(known).into()
 });
+
+/// The fixture for a model.
+fn file(spec: &TextClassifierSpec) -> &'static str {
+    let of_language_model = |layer: &TextLayerSpec| matches!(layer, TextLayerSpec::LayerNormLstm { .. });
+    if spec.layer.iter().any(of_language_model) { TRANSFER } else { FILE }
+}
 
 /// The fixture's path, if its models contain each kind of layer of `spec`.
 pub fn parity(spec: &TextClassifierSpec) -> Found {
-    covered(FILE, &KNOWN, parts(&spec.layer))
+    let file = file(spec);
+    covered(file, &KNOWN[file], parts(&spec.layer))
 }
 
 /// Recomputes the models of the fixture.
 pub fn align(spec: &TextClassifierSpec, aligner: &mut Aligner) -> Found {
     parity(spec)?;
-    aligner.models(FILE, TextCase::read_all, TextCase::follow)
+    aligner.models(file(spec), TextCase::read_all, TextCase::follow)
 }
 
 /// The kinds and options of layers, without sizes and rates; and the number of outputs, if it is
@@ -68,6 +80,10 @@ fn part(layer: &TextLayerSpec) -> &'static str {
         }
         TextLayerSpec::Lstm { gates: GateFunction::HardSigmoid, bidirectional: true, .. } => {
             "bidirectional LSTM with hard gates"
+        }
+        TextLayerSpec::LayerNormLstm { state: StateOutput::Output, .. } => "layer-normalised LSTM",
+        TextLayerSpec::LayerNormLstm { state: StateOutput::OutputAndCell, .. } => {
+            "layer-normalised LSTM with its cell state"
         }
         TextLayerSpec::Dense { row_norm: None, .. } => "dense layer",
         TextLayerSpec::Dense { row_norm: Some(_), .. } => "dense layer with a row norm",

@@ -1,5 +1,6 @@
 //! Comparison of classifiers of texts with the same models in PyTorch:
-//! `tests/fixtures/text_classifier.safetensors`.
+//! `tests/fixtures/text_classifier.safetensors`, and those with the layers of a language model:
+//! `tests/fixtures/transfer.safetensors`, whose padding is -1.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use zoo_models::precision::Compute;
 use zoo_models::tasks::text_classification::{TextBatch, TextLoss, TextModel, scores};
 use zoo_models::{Objective, Pass, Running};
 use zoo_recipes::OptimizerSpec;
-use zoo_recipes::tasks::text_classification::TextClassifierSpec;
+use zoo_recipes::tasks::text_classification::{NO_WORD, TextClassifierSpec, TextLayerSpec};
 
 use crate::flat::Flat;
 use crate::optimizer::{Gradient, Place, optimizer};
@@ -19,6 +20,10 @@ use crate::optimizer::{Gradient, Place, optimizer};
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some dozens of products, through up to twelve steps of an LSTM.
 const LIMIT: f64 = 1e-5;
+
+/// The same through layer norms in a row, which divide by small deviations: see the language models,
+/// whose gradients PyTorch's FP32 misses by 1.6e-5.
+const LIMIT_OF_NORMS: f64 = 4e-5;
 
 /// One model with its texts, and PyTorch's results. Everything is computed in evaluation mode, so
 /// dropout does nothing.
@@ -47,7 +52,7 @@ struct Described {
 
 #[derive(Deserialize)]
 struct DescribedCase {
-    layer: Vec<zoo_recipes::tasks::text_classification::TextLayerSpec>,
+    layer: Vec<TextLayerSpec>,
 }
 
 impl TextCase {
@@ -78,7 +83,7 @@ impl TextCase {
                 }
             }
             let [ids, labels] = ["ids", "labels"].map(|key| numbers.remove(key).unwrap_or_default());
-            let inside = ids.iter().all(|id| (*id as usize) < rows);
+            let inside = ids.iter().all(|id| *id == NO_WORD || (*id as usize) < rows);
             if labels.is_empty() || ids.len() != labels.len() * positions as usize || !inside {
                 return Err(format!("{name}: {} numbers for {} texts", ids.len(), labels.len()));
             }
@@ -178,9 +183,11 @@ impl TextCase {
         }
         let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
         let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
+        let is_norm = |layer: &TextLayerSpec| matches!(layer, TextLayerSpec::LayerNormLstm { .. });
+        let limit = if self.spec.layer.iter().any(is_norm) { LIMIT_OF_NORMS } else { LIMIT };
         // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
+            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
             None => Ok(()),
         }
     }

@@ -268,12 +268,16 @@ fn the_penalty_is_added_in_fp32_to_matrices_alone() {
     // A batch of one row with factor 0: the loss gives the embedding no gradient, and the output
     // equals the targets.
     let batch = Batch { ids: vec![0], targets: vec![1e-4; WIDTH], factor: 0.0, dropout: false };
-    let run = |l2: Option<f64>| {
-        let spec = l2.map(|scale| RegularizerSpec::L2 { scale, recurrent: true, norm_scales: false });
+    let of = |l2: Option<f64>, embeddings: bool| {
+        let spec =
+            l2.map(|scale| RegularizerSpec::L2 { scale, recurrent: true, embeddings, norm_scales: false });
         let mut phase = phase(&sgd(), &constant(1e3), &LossScalingSpec::None).regularized(spec.as_ref());
         weights(&step(&mut phase, start(), std::slice::from_ref(&batch), F16).0)
     };
+    let run = |l2| of(l2, true);
     let (with, without) = (run(Some(1e-4)), run(None));
+    let others = of(Some(1e-4), false);
+    assert_eq!((others["embedding"][5], others["hidden"][5]), (1e-4, with["hidden"][5]));
     for path in ["embedding", "hidden"] {
         assert_eq!(without[path][5], 1e-4);
         // 1e-4 - 1000 x 1e-8.

@@ -11,7 +11,8 @@ use crate::spec::ShareSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LanguageDataSpec {
-    /// Name of a corpus of text; absent for the user's own files.
+    /// Name of a corpus of text, or of labelled texts, whose labels are not read; absent for the
+    /// user's own files.
     #[serde(default)]
     pub corpus: Option<String>,
     /// Read only the first lines of each split; absent: all. The vocabulary is always that of the
@@ -88,6 +89,9 @@ pub enum WordRules {
     /// `@-@` becomes a hyphen, each hyphen a word of its own, `etc` with the space and the
     /// character after it `etc.`, and `n 't` a space and `n't` (OpenSeq2Seq, for WikiText).
     Openseq2seq,
+    /// The words of film reviews as OpenSeq2Seq splits them for its classifiers, all in lower case.
+    /// Ours: a language model whose words a classifier can read.
+    Reviews,
 }
 
 /// The numbers of the units.

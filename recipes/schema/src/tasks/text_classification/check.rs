@@ -30,6 +30,15 @@ impl LabelledDataSpec {
 impl Checked for TextClassification {
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>) {
         data(&recipe.data, findings);
+        if let LabelledTokenizerSpec::LanguageModel { .. } = recipe.data.tokenizer
+            && recipe.train.transfer.is_none()
+        {
+            findings.report_with(
+                "data.tokenizer",
+                "the words are those of the run that `train.transfer` names, and it names none",
+                "[train.transfer] with `recipe`, `arm` and `parameters = []`, which takes words alone",
+            );
+        }
         for (at, layer) in recipe.model.layer.iter().enumerate() {
             self::layer(layer, &format!("model.layer.{at}"), findings);
         }
@@ -59,12 +68,19 @@ fn data(data: &LabelledDataSpec, findings: &mut Findings<'_, '_>) {
     findings.require(data.classes >= 2, "data.classes", || {
         format!("`data.classes` is {}; there must be 2 at least to choose from", data.classes)
     });
-    if let LabelledTokenizerSpec::Keras { words, .. } = data.tokenizer {
-        findings.require(words >= LEAST_ROWS, "data.tokenizer.words", || {
-            format!(
-                "`words` is {words}; the numbers 0 to 3 are padding, start, rare words and an unused one, so at least {LEAST_ROWS} are needed"
-            )
-        });
+    match &data.tokenizer {
+        LabelledTokenizerSpec::Keras { words, .. } => {
+            findings.require(*words >= LEAST_ROWS, "data.tokenizer.words", || {
+                format!(
+                    "`words` is {words}; the numbers 0 to 3 are padding, start, rare words and an unused one, so at least {LEAST_ROWS} are needed"
+                )
+            });
+        }
+        LabelledTokenizerSpec::LanguageModel { rules: _, unknown, words } => {
+            findings.said(unknown, "data.tokenizer.unknown");
+            findings.positive(u64::from(*words), "data.tokenizer.words");
+        }
+        LabelledTokenizerSpec::Kim {} => {}
     }
     match data.length {
         LabelledLengthSpec::Last { positions } => {
@@ -170,8 +186,9 @@ fn layer(layer: &TextLayerSpec, path: &str, findings: &mut Findings<'_, '_>) {
         }
     };
     match *layer {
-        TextLayerSpec::Embedding { width, weights, zero_padding: _ } => {
+        TextLayerSpec::Embedding { width, weights, zero_padding: _, element_dropout } => {
             findings.positive(u64::from(width), &format!("{path}.width"));
+            findings.share(element_dropout, &format!("{path}.element_dropout"));
             start(weights, findings);
         }
         TextLayerSpec::Convolution { channels, kernel, weights } => {
@@ -189,6 +206,23 @@ fn layer(layer: &TextLayerSpec, path: &str, findings: &mut Findings<'_, '_>) {
         TextLayerSpec::Pool { size, of: _ } => findings.positive(u64::from(size), &format!("{path}.size")),
         TextLayerSpec::Lstm { units, gates: _, bidirectional: _ } => {
             findings.positive(u64::from(units), &format!("{path}.units"));
+        }
+        TextLayerSpec::LayerNormLstm {
+            units,
+            width,
+            layers,
+            candidate_dropout,
+            dropout,
+            forget_bias: _,
+            epsilon,
+            state: _,
+        } => {
+            for (number, key) in [(units, "units"), (width, "width"), (layers, "layers")] {
+                findings.positive(u64::from(number), &format!("{path}.{key}"));
+            }
+            findings.share(candidate_dropout, &format!("{path}.candidate_dropout"));
+            findings.share(dropout, &format!("{path}.dropout"));
+            findings.above_zero(epsilon, &format!("{path}.epsilon"));
         }
         TextLayerSpec::Dense { units, weights, row_norm } => {
             findings.positive(u64::from(units), &format!("{path}.units"));

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{Asked, DataBlock, EvalSet, Generated, ShareSpec};
 
+/// Number of a position without a word, for vocabularies in which 0 is the number of a word. It has
+/// no vector.
+pub const NO_WORD: u32 = u32::MAX;
+
 /// Positions of a text that are assumed where only the data determines them.
 pub const ASSUMED_POSITIONS: u32 = 64;
 
@@ -88,9 +92,32 @@ pub enum LabelledTokenizerSpec {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         bigrams: bool,
     },
+    /// Words of a language model: those that the run of `train.transfer` kept, with their numbers,
+    /// the first of which is 0. A text is split as in OpenSeq2Seq's `IMDBCorpus` and `SSTCorpus`,
+    /// by NLTK's rules for the words of a sentence. What the model lacks is split again in lower
+    /// case, and is the unknown word if the model lacks that, too. Padding has no number.
+    LanguageModel {
+        /// Changes of a text before it is split.
+        rules: LabelledRules,
+        /// The model's word for those that it lacks.
+        unknown: String,
+        /// Number of the model's words, for plans: an estimate. The model has as many as the run
+        /// kept.
+        words: u32,
+    },
     /// Kim's cleaning, in lower case, as in harvardnlp/sent-conv-torch. Numbers are in order of
     /// appearance in the training texts, then in those of the evaluation sets; 0 is padding.
     Kim {},
+}
+
+/// See [`LabelledTokenizerSpec::LanguageModel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LabelledRules {
+    /// Reviews with HTML line breaks, in which every full stop is a word of its own (IMDB).
+    Reviews,
+    /// Single sentences (SST).
+    Sentences,
 }
 
 /// Number of positions of the model's input.

@@ -28,6 +28,10 @@ pub enum TextLayerSpec {
         /// Whether the vector of padding is 0 and stays 0. Otherwise it is learned as any other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         zero_padding: bool,
+        /// Dropout of single elements of the matrix of vectors, once a batch: all places of a word
+        /// lose the same elements. 0: none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        element_dropout: f64,
     },
     /// Convolution over positions without padding, with a bias.
     Convolution {
@@ -73,6 +77,27 @@ pub enum TextLayerSpec {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         bidirectional: bool,
     },
+    /// A stack of layer-normalised LSTM layers without biases, as in a language model of the kind
+    /// `layer-norm-lstm`; its output is of the state of the last layer behind the last word.
+    /// Padding without a vector is not read. Initial weights are Glorot uniform.
+    LayerNormLstm {
+        /// Units of each layer before the last one.
+        units: u32,
+        /// Units of the last layer.
+        width: u32,
+        /// Number of layers.
+        layers: u32,
+        /// Dropout of the candidate of the new cell state, new at every step. 0: none.
+        candidate_dropout: f64,
+        /// Dropout of each layer's output on its way to the next layer, new at every step. 0: none.
+        dropout: f64,
+        /// Number that is added to the forget gate before its sigmoid.
+        forget_bias: f64,
+        /// Epsilon of the layer norms.
+        epsilon: f64,
+        /// What of the state is the output.
+        state: StateOutput,
+    },
     /// Linear layer, with a bias.
     Dense {
         /// Outputs.
@@ -92,6 +117,16 @@ pub enum TextLayerSpec {
         /// Share of values that become 0.
         rate: f64,
     },
+}
+
+/// See [`TextLayerSpec::LayerNormLstm`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateOutput {
+    /// The layer's output.
+    Output,
+    /// The layer's output, then its cell state (OpenSeq2Seq's `use_cell_state`).
+    OutputAndCell,
 }
 
 /// Function of the gates of an LSTM.
@@ -132,6 +167,11 @@ pub enum TextLossSpec {
     /// The same for two classes and one output, whose sigmoid is the probability of the second
     /// class.
     BinaryCrossEntropy {},
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(rate: &f64) -> bool {
+    *rate == 0.0
 }
 
 impl TextLossSpec {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{TextClassifierSpec, TextLayerSpec};
+use super::{StateOutput, TextClassifierSpec, TextLayerSpec};
 
 /// Shape of a layer's input or output for one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +92,14 @@ impl TextClassifierSpec {
         }
         for (layer, spec) in self.layer.iter().enumerate() {
             let problem = |message| TextShapeProblem { layer, message };
+            if matches!(spec, TextLayerSpec::LayerNormLstm { .. })
+                && let Some(other) = self.layer[..layer].iter().find(|before| !before.keeps_words())
+            {
+                let kind = other.kind();
+                return Err(problem(format!(
+                    "`layer-norm-lstm` reads words, and `{kind}` before it leaves none"
+                )));
+            }
             shape = spec.output(shape).map_err(problem)?;
             if shape.numbers() == 0 || u32::try_from(shape.numbers()).is_err() {
                 let count = if shape.numbers() == 0 { "no" } else { "more than 4294967295" };
@@ -119,10 +127,16 @@ impl TextLayerSpec {
             Self::Pool { .. } => "pool",
             Self::OverPositions { .. } => "over-positions",
             Self::Lstm { .. } => "lstm",
+            Self::LayerNormLstm { .. } => "layer-norm-lstm",
             Self::Dense { .. } => "dense",
             Self::Relu {} => "relu",
             Self::Dropout { .. } => "dropout",
         }
+    }
+
+    /// Whether each position behind the layer is still one of a word, or of padding.
+    fn keeps_words(&self) -> bool {
+        matches!(self, Self::Embedding { .. } | Self::Dropout { .. } | Self::Relu {})
     }
 
     /// Output shape for an input shape.
@@ -168,6 +182,12 @@ impl TextLayerSpec {
                 steps()?;
                 Ok(TextShape::Row { units: units.saturating_mul(if bidirectional { 2 } else { 1 }) })
             }
+            Self::LayerNormLstm { layers: 0, .. } => Err("there must be a layer at least".to_owned()),
+            Self::LayerNormLstm { width, state, .. } => {
+                steps()?;
+                let parts = if state == StateOutput::OutputAndCell { 2 } else { 1 };
+                Ok(TextShape::Row { units: width.saturating_mul(parts) })
+            }
             Self::Dense { units, .. } => match input {
                 TextShape::Row { .. } => Ok(TextShape::Row { units }),
                 _ => {
@@ -188,7 +208,10 @@ mod tests {
 
     fn spec(layers: &str) -> TextClassifierSpec {
         let start = "weights = { kind = 'xavier-uniform' }";
+        let normed = "units = 4, width = 3, candidate_dropout = 0, dropout = 0, forget_bias = 1, epsilon = 1e-12, state";
         let text: String = layers
+            .replace("NORMED", &format!("{normed} = 'output'"))
+            .replace("BOTH", &format!("{normed} = 'output-and-cell'"))
             .split(';')
             .map(|layer| format!("{{ kind = {} }},", layer.trim().replace("START", start)))
             .collect();
@@ -212,6 +235,18 @@ mod tests {
         let due =
             [words, steps(40, 7), steps(40, 7), steps(36, 9), steps(36, 9), steps(7, 9), row(6), row(2)];
         assert_eq!(spec.shapes(40).unwrap(), due);
+    }
+
+    #[test]
+    fn a_last_state_has_the_units_of_the_last_layer_or_twice_as_many() {
+        let layers = |state: &str| {
+            format!(
+                "'embedding', width = 7, START; 'dropout', rate = 0.1; 'layer-norm-lstm', layers = 2, {state}; 'dense', units = 2, START"
+            )
+        };
+        for (state, due) in [("NORMED", 3), ("BOTH", 6)] {
+            assert_eq!(spec(&layers(state)).shapes(5).unwrap()[3], TextShape::Row { units: due });
+        }
     }
 
     #[test]
@@ -248,6 +283,11 @@ mod tests {
                 "layer 4: `lstm` needs positions",
             ),
             ("E; 'over-positions', of = 'average'; 'relu'", "layer 3: the last layer must be `dense`"),
+            ("E; 'layer-norm-lstm', layers = 0, NORMED", "layer 2: there must be a layer at least"),
+            (
+                "E; 'pool', of = 'max', size = 2; 'layer-norm-lstm', layers = 1, NORMED",
+                "layer 3: `layer-norm-lstm` reads words, and `pool` before it leaves none",
+            ),
             (
                 "E; 'convolution', channels = 4294967295, kernel = 1, START",
                 "layer 2: its output is 40 positions of 4294967295: more than",

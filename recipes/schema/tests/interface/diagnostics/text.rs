@@ -81,3 +81,31 @@ fn parts_of_a_cross_validation_are_whole_and_have_names_of_their_own() {
     folds("trained = 0.9", "trained = 1.5", "data.folds.trained");
     folds("order = \"shuffled\", tested", "order = \"sorted\", tested", "sorted");
 }
+
+#[test]
+fn weights_are_taken_from_another_recipe_and_each_has_one_place() {
+    let transfer = |from: &str, to: &str, message: &str| wrong_in("imdb-wkt2", from, to, message);
+    transfer("recipe = \"lstm-wkt2-fp32\"", "recipe = \"\"", "`train.transfer.recipe` is empty");
+    transfer("recipe = \"lstm-wkt2-fp32\"", "recipe = \"imdb-wkt2\"", "weights from its own run");
+    let one = "{ from = \"layers\", to = \"layers.1.layers\" }";
+    for to in ["layers.1.layers", "layers.1", "layers.1.layers.0.weight_hh"] {
+        let two = format!("{one}, {{ from = \"embedding\", to = \"{to}\" }}");
+        transfer(one, &two, &format!("`{to}` is taken twice"));
+    }
+    transfer("to = \"layers.1.layers\"", "to = \"\"", "is empty");
+    let block = "[train.transfer]\nrecipe = \"lstm-wkt2-fp32\"\narm = \"fp32\"\nparameters = ";
+    transfer(&format!("{block}[{one}]\n"), "", "the words are those of the run that `train.transfer` names");
+}
+
+#[test]
+fn the_layers_and_words_of_a_language_model_are_within_their_ranges() {
+    let of = |from: &str, to: &str, message: &str| wrong_in("imdb-wkt2", from, to, message);
+    of("layers = 3, candidate", "layers = 0, candidate", "there must be a layer at least");
+    of("units = 896", "units = 0", "must be at least 1");
+    of("candidate_dropout = 0.0", "candidate_dropout = 1.0", "less than 1");
+    of("dropout = 0.0, forget", "dropout = -0.1, forget", "at least 0 and less than 1");
+    of("epsilon = 1e-12", "epsilon = 0.0", "must be greater than 0");
+    of("words = 33000", "words = 0", "must be at least 1");
+    of("unknown = \"<unk>\"", "unknown = \"\"", "`data.tokenizer.unknown` is empty");
+    wrong_in("sst-wkt2", "element_dropout = 0.3", "element_dropout = 1.0", "less than 1");
+}

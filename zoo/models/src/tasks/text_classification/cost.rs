@@ -38,6 +38,21 @@ pub fn cost(spec: &TextClassifierSpec, positions: u32, rows: u64) -> Result<Cost
                 // The two matrices of four gates; one bias.
                 add(width + units, directions * 4 * units, positions);
             }
+            TextLayerSpec::LayerNormLstm { units, width: last, layers, .. } => {
+                let (units, last, before) = (u64::from(units), u64::from(last), u64::from(layers) - 1);
+                // The first layer, those between, and the last one.
+                let sizes = match before {
+                    0 => vec![(width, last, 1)],
+                    _ => vec![(width, units, 1), (units, units, before - 1), (units, last, 1)],
+                };
+                for (input, hidden, times) in sizes {
+                    // One matrix of four gates, and five norms of two vectors.
+                    let products = (input + hidden).saturating_mul(4 * hidden).saturating_mul(times);
+                    let norms = (10 * hidden).saturating_mul(times);
+                    parameters = parameters.saturating_add(products).saturating_add(norms);
+                    operations = operations.saturating_add(products.saturating_mul(positions));
+                }
+            }
             TextLayerSpec::Dense { units, .. } => add(width, u64::from(units), 1),
             TextLayerSpec::Pool { .. }
             | TextLayerSpec::OverPositions { .. }

@@ -1,12 +1,14 @@
 //! Layers of a classifier of texts, and the order in which they are computed.
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use zoo_recipes::PoolKind;
-use zoo_recipes::tasks::text_classification::{GateFunction, TextLayerSpec, TextWeightInit};
+use zoo_recipes::tasks::text_classification::{GateFunction, StateOutput, TextLayerSpec, TextWeightInit};
 
 use crate::Pass;
-use crate::nn::{Channels, Conv1d, ConvInit, Init, Linear, Lstm, Recurrent};
+use crate::nn::{
+    Channels, Conv1d, ConvInit, Init, LayerNormLstm, LayerNormLstmSpec, Linear, Lstm, LstmState, Recurrent,
+};
 use crate::ops::{self, Axis, Pooling, Sequences};
 
 /// One layer behind the embedding.
@@ -17,6 +19,7 @@ pub enum Layer {
     Convolution(Conv1d),
     Kernels(Kernels),
     Lstm(LastOutput),
+    LastState(LastState),
     Dense(Dense),
     Plain(Plain),
 }
@@ -35,6 +38,17 @@ pub struct LastOutput {
     backward: Option<Lstm>,
     #[module(skip)]
     gates: GateFunction,
+}
+
+/// Stack of layer-normalised LSTM layers whose output is the state of the last layer behind the
+/// last word.
+#[derive(Module, Debug)]
+pub struct LastState {
+    layers: Vec<LayerNormLstm>,
+    #[module(skip)]
+    dropout: f64,
+    #[module(skip)]
+    state: StateOutput,
 }
 
 /// Linear layer; the norm of its rows may be set.
@@ -85,12 +99,14 @@ impl From<Step> for Layer {
 
 impl Layer {
     /// The layer's output, in the compute type, or FP32 values that are rounded as the compute type
-    /// stores them.
-    pub fn forward(&self, flow: Flow, pass: &mut Pass) -> Flow {
+    /// stores them. `words` says of each position `[texts, positions]` of the input whether it has
+    /// a word.
+    pub fn forward(&self, flow: Flow, words: &[bool], pass: &mut Pass) -> Flow {
         let flow = match self {
             Self::Convolution(layer) => Flow::Steps(layer.forward(flow.steps(), pass)),
             Self::Kernels(layer) => Flow::Row(layer.forward(&flow.steps(), pass)),
             Self::Lstm(layer) => Flow::Row(layer.forward(flow.steps(), pass)),
+            Self::LastState(layer) => Flow::Row(layer.forward(flow.steps(), words, pass)),
             Self::Dense(layer) => Flow::Row(layer.forward(flow.row(), pass)),
             Self::Plain(layer) => match layer.step {
                 Step::Pool(of, Some(size)) => Flow::Steps(pooled(flow.steps(), of, size)),
@@ -203,6 +219,37 @@ impl LastOutput {
     }
 }
 
+impl LastState {
+    /// x `[texts, positions, in]` -> `[texts, units]`, FP32; with the cell state twice as many. A
+    /// text without words has zeros.
+    fn forward(&self, x: Tensor<3>, words: &[bool], pass: &mut Pass) -> Tensor<2> {
+        let ([texts, positions, width], device) = (x.dims(), x.device());
+        let at = |step: usize| (0..texts).map(move |text| words[text * positions + step]);
+        let read: Vec<usize> = (0..positions).filter(|step| at(*step).any(|word| word)).collect();
+        // Steps before the first word of all texts and behind the last one change no state.
+        let [first, end] = [read.first().copied().unwrap_or(0), read.last().map_or(1, |last| last + 1)];
+        let mask = |step: usize| {
+            let values: Vec<f32> = at(step).map(|word| if word { 1.0 } else { 0.0 }).collect();
+            let all = values.iter().all(|read| *read == 1.0);
+            (!all).then(|| Tensor::<2>::from_data(TensorData::new(values, [texts, 1]), &device))
+        };
+        let masks: Vec<_> = (first..end).map(mask).collect();
+        let mut x = x.narrow(1, first, end - first).reshape([texts * (end - first), width]);
+        let mut last = None;
+        for (at, layer) in self.layers.iter().enumerate() {
+            // The output of the last layer is not read.
+            let input = if at == 0 { x } else { ops::dropout(x, self.dropout, pass) };
+            let (out, state) = layer.forward_over(input, texts, None, &masks, pass);
+            (x, last) = (out, Some(state));
+        }
+        match (last, self.state) {
+            (Some(LstmState { h, .. }), StateOutput::Output) => h,
+            (Some(LstmState { h, c }), StateOutput::OutputAndCell) => Tensor::cat(vec![h, c], 1),
+            (None, _) => unreachable!("`shapes` requires a layer"),
+        }
+    }
+}
+
 impl Dense {
     /// A linear layer of `input` numbers, with biases of 0.
     pub fn new(
@@ -253,6 +300,7 @@ impl Step {
             | TextLayerSpec::Convolution { .. }
             | TextLayerSpec::Kernels { .. }
             | TextLayerSpec::Lstm { .. }
+            | TextLayerSpec::LayerNormLstm { .. }
             | TextLayerSpec::Dense { .. } => Self::Done,
         }
     }
@@ -282,7 +330,11 @@ pub fn fused(mut layers: Vec<Layer>) -> Vec<Layer> {
 pub(super) fn step(layer: &Layer) -> Option<Step> {
     match layer {
         Layer::Plain(layer) => Some(layer.step),
-        Layer::Convolution(_) | Layer::Kernels(_) | Layer::Lstm(_) | Layer::Dense(_) => None,
+        Layer::Convolution(_)
+        | Layer::Kernels(_)
+        | Layer::Lstm(_)
+        | Layer::LastState(_)
+        | Layer::Dense(_) => None,
     }
 }
 
@@ -312,6 +364,25 @@ pub fn layer(init: &Init, width: usize, spec: &TextLayerSpec) -> Layer {
             let of = |name: &str| Lstm::keras(&init.at(name), width, units as usize);
             let backward = bidirectional.then(|| of("backward"));
             Layer::Lstm(LastOutput { forward: of("forward"), backward, gates })
+        }
+        TextLayerSpec::LayerNormLstm {
+            units,
+            width: last,
+            layers,
+            candidate_dropout,
+            dropout,
+            forget_bias,
+            epsilon,
+            state,
+        } => {
+            let hidden = |at: u32| if at + 1 == layers { last as usize } else { units as usize };
+            let of = |at: u32| {
+                let input = if at == 0 { width } else { hidden(at - 1) };
+                let hidden = hidden(at);
+                let spec = LayerNormLstmSpec { input, hidden, forget_bias, candidate_dropout, epsilon };
+                LayerNormLstm::new(&init.at("layers").at(at), spec)
+            };
+            Layer::LastState(LastState { layers: (0..layers).map(of).collect(), dropout, state })
         }
         TextLayerSpec::Dense { units, weights, row_norm } => {
             Layer::Dense(Dense::new(init, width, units as usize, weights, row_norm))

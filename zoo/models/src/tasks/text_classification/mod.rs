@@ -3,6 +3,8 @@
 mod batch;
 mod cost;
 mod folds;
+#[cfg(test)]
+mod last_state_tests;
 mod layer;
 mod loss;
 #[cfg(test)]
@@ -15,7 +17,7 @@ pub use loss::{TextLoss, scores};
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use zoo_recipes::tasks::text_classification::{TextClassifierSpec, TextLayerSpec, TextWeightInit};
+use zoo_recipes::tasks::text_classification::{NO_WORD, TextClassifierSpec, TextLayerSpec, TextWeightInit};
 
 use self::layer::{Dense, Flow, Layer, Step, fused, layer};
 use crate::Pass;
@@ -41,6 +43,9 @@ struct Table {
     /// Whether padding has the vector 0, without a gradient, instead of row 0.
     #[module(skip)]
     zero_padding: bool,
+    /// Dropout of the elements of `weight`.
+    #[module(skip)]
+    element_dropout: f64,
 }
 
 impl TextClassifier {
@@ -59,7 +64,7 @@ impl TextClassifier {
         for (i, (of, input)) in spec.layer.iter().zip(&shapes).enumerate() {
             let width = input.width() as usize;
             match *of {
-                TextLayerSpec::Embedding { width, weights, zero_padding } => {
+                TextLayerSpec::Embedding { width, weights, zero_padding, element_dropout } => {
                     let (at, shape) = (init.at("embedding.weight"), [rows, width as usize]);
                     let weight = match weights {
                         TextWeightInit::XavierUniform {} => {
@@ -68,7 +73,7 @@ impl TextClassifier {
                         TextWeightInit::Uniform { bound } => at.uniform(shape, bound),
                         TextWeightInit::Normal { deviation } => at.normal(shape, deviation),
                     };
-                    embedding = Some(Table { weight, zero_padding });
+                    embedding = Some(Table { weight, zero_padding, element_dropout });
                     layers.push(Step::Done.into());
                 }
                 TextLayerSpec::Dense { units, weights, row_norm } if i + 1 == spec.layer.len() => {
@@ -99,15 +104,16 @@ impl TextClassifier {
     /// # Panics
     /// If a number is outside the embedding, or the texts are shorter than a kernel.
     fn forward(&self, ids: &[u32], texts: usize, pass: &mut Pass) -> Tensor<2> {
-        let zero_padding = self.embedding.zero_padding;
-        let ids: Vec<Option<u32>> =
-            ids.iter().map(|id| Some(*id).filter(|id| *id > 0 || !zero_padding)).collect();
-        let x = ops::embedding(self.embedding.weight.val(), &ids);
+        let Table { weight, zero_padding, element_dropout } = &self.embedding;
+        let id = |id: u32| (id != NO_WORD && (id > 0 || !zero_padding)).then_some(id);
+        let ids: Vec<Option<u32>> = ids.iter().copied().map(id).collect();
+        let words: Vec<bool> = ids.iter().map(Option::is_some).collect();
+        let x = ops::embedding(ops::dropout(weight.val(), *element_dropout, pass), &ids);
         let [numbers, width] = x.dims();
         let x = x.reshape([texts, numbers / texts.max(1), width]);
         let mut flow = Flow::Steps(x).stored(pass);
         for layer in &self.layers {
-            flow = layer.forward(flow, pass);
+            flow = layer.forward(flow, &words, pass);
         }
         let logits = self.output.forward(flow.row(), pass);
         match logits.dims()[1] {

@@ -15,7 +15,8 @@ const MAXIMUM: TextLayerSpec = TextLayerSpec::OverPositions { of: PoolKind::Max 
 const MEAN: TextLayerSpec = TextLayerSpec::OverPositions { of: PoolKind::Average };
 
 fn embedding(width: u32, zero_padding: bool) -> TextLayerSpec {
-    TextLayerSpec::Embedding { width, weights: TextWeightInit::Uniform { bound: 0.05 }, zero_padding }
+    let weights = TextWeightInit::Uniform { bound: 0.05 };
+    TextLayerSpec::Embedding { width, weights, zero_padding, element_dropout: 0.0 }
 }
 
 fn dropout(rate: f64) -> TextLayerSpec {
@@ -139,7 +140,7 @@ fn parameters_are_named_after_their_layers() {
 fn weights_start_as_the_spec_says() {
     let start = |weights| {
         vec![
-            TextLayerSpec::Embedding { width: 40, weights, zero_padding: false },
+            TextLayerSpec::Embedding { width: 40, weights, zero_padding: false, element_dropout: 0.0 },
             TextLayerSpec::Convolution { channels: 60, kernel: 3, weights },
             MAXIMUM,
             TextLayerSpec::Dense { units: 20, weights, row_norm: None },
@@ -215,7 +216,7 @@ fn run(layers: &[Layer], x: &[f32], shape: [usize; 3]) -> [Vec<f32>; 2] {
     let mut pass = Pass::training(Compute::FP32, 3, 4);
     let mut flow = Flow::Steps(x.clone());
     for layer in layers {
-        flow = layer.forward(flow, &mut pass);
+        flow = layer.forward(flow, &[], &mut pass);
     }
     let y = flow.row();
     let upstream = Tensor::from_inner(y.clone().inner().cos());
