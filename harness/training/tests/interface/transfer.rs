@@ -54,18 +54,20 @@ fn another_number_in_the_cell_is_told_apart() {
 }
 
 /// Units of FP16 and bf16 are 1 / 1024 and 1 / 128. Roundings of the layers add up, and norms divide
-/// them by small deviations: 4 % were seen in FP16.
+/// them by small deviations: 4 % were seen in FP16. In bf16 one score of twelve was another one.
 #[test]
 fn half_types_are_near_fp32() {
     for case in cases() {
         let found = |compute| case.logits(&Device::flex(), compute).unwrap();
         let exact = found(Compute::FP32);
         let size = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
-        for (half, limit) in [(FloatDType::F16, 1.0 / 16.0), (FloatDType::BF16, 1.0 / 2.0)] {
+        for (half, limit, share) in [(FloatDType::F16, 1.0 / 16.0, 1.0), (FloatDType::BF16, 1.0 / 8.0, 0.9)] {
             let found = found(Compute(half));
             assert_ne!(found, exact, "{} {half:?}", case.name);
-            let near = |(a, b): (&f32, &f32)| (a - b).abs() <= limit * size;
-            assert!(found.iter().zip(&exact).all(near), "{} {half:?}: {found:?}, not {exact:?}", case.name);
+            let near = |(a, b): &(&f32, &f32)| (*a - *b).abs() <= limit * size;
+            let count = found.iter().zip(&exact).filter(near).count();
+            let due = share * exact.len() as f64;
+            assert!(count as f64 >= due, "{} {half:?}: {found:?}, not {exact:?}", case.name);
         }
     }
 }
