@@ -100,7 +100,7 @@ impl<M: Module, B> Trainer<M, B> {
         let folder = CheckpointFolder::new(&settings.folder);
         let (model, average) = match settings.ema {
             Some(keep) => {
-                let (model, average) = Average::new(model, keep);
+                let (model, average) = Average::new(model, keep, &settings.ema_of)?;
                 (model, Some(average))
             }
             None => (model, None),

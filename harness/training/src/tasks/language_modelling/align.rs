@@ -230,11 +230,12 @@ impl LanguageCase {
 }
 
 /// Whether a parameter is the carried state, which the file does not have.
-fn is_state(path: &str) -> bool {
+pub(super) fn is_state(path: &str) -> bool {
     path.starts_with("state.")
 }
 
-fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
+/// The model without its dropout.
+pub(super) fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
     match model {
         LanguageModelSpec::Lstm(mut spec) => {
             spec.dropout = 0.0;
