@@ -22,10 +22,6 @@ use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 /// ours are FP32 sums, through ten steps of two recurrent layers.
 const LIMIT: f64 = 1e-5;
 
-/// The same through layer norms in a row, which divide by small deviations: PyTorch's own FP32
-/// gradients of the case differ by up to 1.6e-5 from those in FP64.
-const LIMIT_OF_NORMS: f64 = 4e-5;
-
 /// Number of consecutive windows of a case.
 const WINDOWS: usize = 2;
 
@@ -217,13 +213,9 @@ impl LanguageCase {
         }
         let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
         let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        let limit = match self.model {
-            LanguageModelSpec::LayerNormLstm(_) => LIMIT_OF_NORMS,
-            _ => LIMIT,
-        };
         // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
+            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
             None => Ok(()),
         }
     }
