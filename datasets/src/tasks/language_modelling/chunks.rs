@@ -208,9 +208,17 @@ mod tests {
         assert_eq!(sorted, plain.iter().copied().collect());
         assert_eq!(pass(&of(1, true)), mixed);
         assert_ne!(pass(&of(2, true)), mixed);
-        // A later batch does not depend on those that were made before it.
+        // A batch across two passes has the end of one and the beginning of the other.
         let chunks = of(1, true);
-        assert_eq!(chunks.batch(40), chunks.clone().batch(40));
+        let windows = chunks.pass(0).1;
+        let whole: Vec<u32> = (0..2)
+            .flat_map(|pass| {
+                let (first, windows, stream) = chunks.pass(pass);
+                chunks.order(windows, stream).into_iter().map(move |at| (first + at as usize * 8) as u32)
+            })
+            .collect();
+        assert!(!windows.is_multiple_of(16), "{windows} windows are whole batches");
+        assert_eq!(firsts(&chunks, 13), whole[..13 * 16]);
         assert!(Chunks::training("train", &text(127), [16, 8], None, (1, true)).is_err(), "no whole batch");
     }
 }
