@@ -38,7 +38,7 @@ pub struct Context {
     /// Number of CPU threads. It is recorded, because results are bit-identical only for equal
     /// numbers.
     pub threads: usize,
-    /// Folder of the run whose kept words and the like the recipe's task reads: that of the weights
+    /// Folder of the run whose kept files the recipe's task reads: that of the weights
     /// which `train.transfer` takes, or the run that is evaluated.
     pub source: Option<PathBuf>,
     /// Set by Ctrl-C to save and stop at the next step.

@@ -120,8 +120,8 @@ pub trait TaskData: 'static {
         Ok(())
     }
 
-    /// Checks that the data numbers a text as that did which the run was trained on, if the
-    /// training texts number all others.
+    /// Checks that the data is that which the run was trained on, if the training data numbers what
+    /// is in all other data.
     ///
     /// # Errors
     /// The data changed since, or what the run keeps of it cannot be read.

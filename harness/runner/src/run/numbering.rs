@@ -1,5 +1,5 @@
-//! Comparison of prepared texts with those that a run was trained on. The training texts number the
-//! words of all others: if they changed, a model reads other words than it was trained on.
+//! Comparison of prepared data with that which a run was trained on. Where the training data numbers
+//! what is in all other data, a change of it gives the model other inputs than it was trained on.
 
 use zoo_results::exit::Exit;
 
@@ -7,11 +7,11 @@ use super::data::TaskData;
 use super::folder::Run;
 use crate::error::{Failure, Result};
 
-/// Refuses texts whose training splits are not those of the run's newest state. A run without a
-/// state is not refused here.
+/// Refuses data whose training splits are not those of the run's newest state. A run without a state
+/// is not refused here.
 ///
 /// # Errors
-/// The texts changed since the run was trained.
+/// The data changed since the run was trained.
 pub fn check_training<T: TaskData>(data: &T, run: &Run) -> Result<()> {
     let prints = data.fingerprints();
     let splits = data.training_splits()?;
@@ -28,8 +28,8 @@ pub fn check_training<T: TaskData>(data: &T, run: &Run) -> Result<()> {
     }
 }
 
-/// The failure of texts that changed since a run was trained. `how` says what differs.
+/// The failure of data that changed since a run was trained. `how` says what differs.
 pub fn changed(run: &Run, how: &str) -> Failure {
-    let message = format!("the texts are not those that {} was trained on: {how}", run.folder.display());
-    Failure::new(Exit::Data, message).hint("restore the texts, or train on these with zoo reproduce")
+    let message = format!("the data is not that which {} was trained on: {how}", run.folder.display());
+    Failure::new(Exit::Data, message).hint("restore the data, or train on this with zoo reproduce")
 }

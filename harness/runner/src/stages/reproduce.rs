@@ -204,6 +204,9 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     if !(trained && (evaluations.len() == wanted.len() || unscored()?)) {
         let task = tasks::of(recipe);
         let data = task.prepare(ctx, &resolved.folder, Sets::All)?;
+        if trained {
+            data.check(recipe, &run)?;
+        }
         let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
         let training = Training {
             initial: request.initial_of(recipe),

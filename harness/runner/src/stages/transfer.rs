@@ -83,7 +83,14 @@ fn find(ctx: &Context, resolved: &Resolved) -> Result<Option<Run>> {
     let folders = std::fs::read_dir(&runs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found = Vec::new();
     for folder in folders.filter(|folder| folder.join("run.json").is_file()) {
-        let (run, _) = Run::open(&folder)?;
+        // A damaged run of another seed or arm is not in the way of a good one.
+        let run = match Run::open(&folder) {
+            Ok((run, _)) => run,
+            Err(failure) => {
+                ctx.progress.note(&format!("{} is passed over: {failure}", ctx.shown(&folder)));
+                continue;
+            }
+        };
         if run.card.key == place(run.card.seed).card.key
             && run.is_trained(false)?
             && run.trained()?.ending.is_scored()

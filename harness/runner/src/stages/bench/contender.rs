@@ -40,8 +40,13 @@ impl Data {
             }
             None => arm.recipe.recipe.status == DataStatus::Private,
         };
-        // What a run of another recipe keeps may be a part of the data.
-        let missing = missing || arm.recipe.train.transfer.is_some() && ctx.source.is_none();
+        // What a run of another recipe keeps may be a part of the data, and is not looked for here.
+        if arm.recipe.train.transfer.is_some() && ctx.source.is_none() {
+            ctx.progress.note(
+                "the words are those of another recipe's run: batches of the published shape are generated",
+            );
+            return Ok(Self::Generated);
+        }
         if missing {
             ctx.progress
                 .note("the data is not there (`zoo fetch`): batches of the published shape are generated");
