@@ -133,8 +133,8 @@ parity-tf32() {
         echo "$device has no TF32" | tee -a "$OUT/codes.txt"
     fi
 }
-# The same in halves, within limits of their own; a type that the device has not is no fault of
-# ours.
+# The same in halves, within limits of their own; a type that the device lacks is not a
+# fault.
 in-halves() {
     local compute=$1 name=$2
     shift 2

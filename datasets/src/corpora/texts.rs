@@ -94,7 +94,7 @@ impl TextsDefinition {
                 return Err(format!("{file:?} is not an archive (no `unpack`), so it has no folders"));
             }
             (Self::LabelledLines { .. } | Self::LabelledCsv { .. }, Some(_)) => {
-                return Err(format!("{file:?} is an archive; labelled lines are read as they are"));
+                return Err(format!("{file:?} is an archive; labelled texts are read as they are"));
             }
             _ => {}
         }
@@ -192,7 +192,7 @@ impl FetchedTexts {
         let number = std::str::from_utf8(label).ok().and_then(|label| label.parse::<u32>().ok());
         number.filter(|number| (*number as usize) < classes).ok_or_else(|| {
             let label = String::from_utf8_lossy(label).into_owned();
-            let reason = format!("it does not begin with a class from 0 to {}: {label:?}", classes - 1);
+            let reason = format!("its class is not one from 0 to {}: {label:?}", classes - 1);
             CorpusError::Text { path: self.path.clone(), line, reason }
         })
     }
@@ -201,7 +201,7 @@ impl FetchedTexts {
 /// A row of comma-separated values, with the number of its first line.
 type Row = (u64, Vec<Vec<u8>>);
 
-/// The rows of comma-separated values. Empty lines are no rows.
+/// Splits comma-separated values into rows, and skips empty lines.
 ///
 /// # Errors
 /// The number of the line in which a quotation mark is opened and not closed.
@@ -336,7 +336,7 @@ mod tests {
         let texts: Vec<&str> = found.texts.iter().map(|text| std::str::from_utf8(text).unwrap()).collect();
         assert_eq!(texts, ["a \"b\", c\nd", "plain \"mark\"", "last"]);
         for (content, due) in [
-            ("label,sentence\n0,a\n\n2,a\n", "line 4: it does not begin with a class from 0 to 1: \"2\""),
+            ("label,sentence\n0,a\n\n2,a\n", "line 4: its class is not one from 0 to 1: \"2\""),
             ("label,sentence\n0,a,b\n", "line 2: it has 3 values, the first row 2"),
             ("label,sentence\n0,a\n1,\"b\nc\n", "line 3: a quotation mark is open"),
             ("label,text\n0,a\n", "line 1: the first row does not name the column \"sentence\""),

@@ -35,7 +35,7 @@ pub enum TransferError {
     },
     /// A parameter has another shape.
     #[error(
-        "`train.transfer` takes `{from}`, which is {found:?}, for `{to}`, which is {expected:?}\nhint: leave it out of `train.transfer.parameters`, or give both models the same sizes and words"
+        "`train.transfer` takes `{from}`, which is {found:?}, for `{to}`, which is {expected:?}\nhint: leave it out of `train.transfer.parameters`, or give both models the same sizes"
     )]
     Shape {
         /// Path in the weights.
