@@ -6,10 +6,12 @@
 //! folders of [`tasks`](crate::tasks).
 
 mod error;
+mod fixture;
 mod limits;
 mod rung;
 
 pub use error::AlignError;
+pub(crate) use fixture::{Comparison, Fixture, described, stepped};
 pub(crate) use limits::Limits;
 pub use rung::{Alignment, Rung};
 pub(crate) use rung::{Measure, Values};

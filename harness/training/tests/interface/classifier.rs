@@ -102,7 +102,7 @@ fn bf16_is_near_fp32() {
     for case in cases() {
         let model = case.model(&Device::flex()).unwrap();
         let found = |compute| {
-            let rows = scores(&model, &case.batch(), &mut Pass::evaluation(compute));
+            let rows = scores(&model, &case.batch().unwrap(), &mut Pass::evaluation(compute));
             rows.into_iter().flatten().collect::<Vec<f32>>()
         };
         let exact = found(Compute::FP32);

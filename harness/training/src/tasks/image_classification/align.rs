@@ -3,19 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, FloatDType, Tensor, TensorData};
-use safetensors::{Dtype, SafeTensors};
+use burn::tensor::{Device, FloatDType, Tensor};
 use serde::Deserialize;
 use zoo_models::ops::{SmoothedTargets, cross_entropy};
-use zoo_models::parameters::{self, ParameterValues, host_values};
+use zoo_models::parameters::{self, host_values};
 use zoo_models::precision::{Compute, to_f32};
 use zoo_models::tasks::image_classification::{Classifier, ClassifierLoss, PictureBatch};
 use zoo_models::{Objective, Pass};
 use zoo_recipes::tasks::image_classification::{ClassifierLossSpec, ClassifierSpec};
 use zoo_recipes::{OptimizerSpec, Smoothing};
 
-use crate::flat::Flat;
-use crate::optimizer::{Gradient, Place, optimizer};
+use crate::align::{Comparison, Fixture, described, stepped};
+use crate::optimizer::optimizer;
 
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some dozens of products, through up to four layers with weights.
@@ -35,7 +34,7 @@ pub struct ClassifierCase {
     optimizer: OptimizerSpec,
     rate: f64,
     labels: Vec<u32>,
-    tensors: BTreeMap<String, Vec<f32>>,
+    fixture: Fixture,
 }
 
 #[derive(Deserialize)]
@@ -58,32 +57,17 @@ impl ClassifierCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
-        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
-        let described = described.ok_or("the metadata has no key `zoo`")?;
-        let Described { cases, optimizer, learning_rate } =
-            serde_json::from_str(described).map_err(|e| text(&e))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let Described { cases, optimizer, learning_rate } = described(bytes)?;
         let case = |(name, DescribedCase { size, spec }): (String, DescribedCase)| {
             let [height, width, channels] = size.map(|n| n as u32);
             spec.shapes([height, width, channels]).map_err(|problem| format!("{name}: {problem}"))?;
-            let (mut tensors, mut labels) = (BTreeMap::new(), Vec::new());
-            for (key, view) in file.tensors() {
-                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
-                if view.dtype() == Dtype::I64 {
-                    labels =
-                        view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32).collect();
-                } else {
-                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
-                    tensors.insert(key.to_owned(), values.collect::<Vec<_>>());
-                }
-            }
-            let pixels = tensors.get("pixels").map_or(0, Vec::len);
+            let fixture = Fixture::read(bytes, &name)?;
+            let labels = fixture.numbers("labels")?.to_vec();
+            let pixels = fixture.values("pixels")?.len();
             if labels.is_empty() || pixels != labels.len() * size.iter().product::<usize>() {
                 return Err(format!("{name}: {pixels} pixels for {} pictures", labels.len()));
             }
-            Ok(Self { name, spec, size, optimizer: optimizer.clone(), rate: learning_rate, labels, tensors })
+            Ok(Self { name, spec, size, optimizer: optimizer.clone(), rate: learning_rate, labels, fixture })
         };
         cases.into_iter().map(case).collect()
     }
@@ -97,21 +81,16 @@ impl ClassifierCase {
         let shapes = self.spec.shapes([height, width, channels]);
         shapes.map_err(|problem| format!("{}: {problem}", self.name))?;
         let model = Classifier::new(&self.spec, self.size, 1, device);
-        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
-            let values = self.given(&format!("weights/{path}"))?.to_vec();
-            match values.len() == shape.iter().product::<usize>() {
-                true => Ok(ParameterValues { path, shape, values }),
-                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
-            }
-        });
-        let weights = weights.collect::<Result<_, _>>()?;
-        parameters::import(model, weights).map_err(|error| error.to_string())
+        self.fixture.model(model, |_| false)
     }
 
     /// The pictures of the case.
-    pub fn batch(&self) -> PictureBatch {
-        let pixels = self.tensors.get("pixels").cloned().unwrap_or_default();
-        PictureBatch { pixels, size: self.size, labels: self.labels.clone() }
+    ///
+    /// # Errors
+    /// If the file lacks them.
+    pub fn batch(&self) -> Result<PictureBatch, String> {
+        let pixels = self.fixture.values("pixels")?.to_vec();
+        Ok(PictureBatch { pixels, size: self.size, labels: self.labels.clone() })
     }
 
     /// Computes the pictures in FP32 and updates the weights once. Logits, loss, number of right
@@ -122,12 +101,9 @@ impl ClassifierCase {
     /// The first tensor that differs, and by how much.
     pub fn follow(&self, device: &Device) -> Result<usize, String> {
         let device = device.clone().autodiff();
-        let (model, batch) = (self.model(&device)?, self.batch());
-        let mut compared = 0;
-        let mut compare = |key: &str, found: &[f32]| {
-            compared += 1;
-            self.compare(key, found)
-        };
+        let (model, batch) = (self.model(&device)?, self.batch()?);
+        let mut all = Comparison::of(&self.fixture);
+        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
         let pass = || Pass::evaluation(Compute::FP32);
         let pixels = batch.pixels(&device).require_grad();
         let logits = to_f32(model.forward(pixels.clone(), &mut pass()));
@@ -145,27 +121,15 @@ impl ClassifierCase {
         let mut rule = optimizer(&self.optimizer);
         rule.begin();
         let inner = device.inner();
-        let shapes = parameters::shapes(&model);
-        for (((path, shape), gradient), value) in
-            shapes.into_iter().zip(taken).zip(parameters::export(&model))
-        {
+        for (weight, gradient) in parameters::export(&model).into_iter().zip(taken) {
+            let path = &weight.path;
             let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
             compare(&format!("gradients/{path}"), &host_values(gradient.clone()))?;
-            let n = value.values.len();
-            let value = Tensor::<1>::from_data(TensorData::new(value.values, [n]), &inner);
-            let place = Place { path: &path, shape: &shape, embedding: false };
-            let step = Gradient::new(Flat::from_tensor(gradient), 1.0);
-            let updated = rule.step(place, self.rate, Flat::from_tensor(value), step);
-            compare(&format!("updated/{path}"), &host_values(updated.into_tensor(&inner)))?;
+            let updated = stepped(rule.as_mut(), self.rate, weight, gradient, &inner);
+            compare(&format!("updated/{}", updated.path), &updated.values)?;
         }
-        let given = |key: &&String| {
-            !["weights/", "half/"].iter().any(|part| key.starts_with(part)) && *key != "pixels"
-        };
-        let given = self.tensors.keys().filter(given).count();
-        match compared == given {
-            true => Ok(compared),
-            false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
-        }
+        let is_input = |key: &str| ["weights/", "half/"].iter().any(|part| key.starts_with(part));
+        all.finish(|key| !is_input(key) && key != "pixels")
     }
 
     /// Computes the pictures with FP16 products. Logits, loss and gradients must be near those of a
@@ -179,13 +143,13 @@ impl ClassifierCase {
     /// The first tensor that differs by more than a unit of its largest value, and by how much.
     pub fn follow_half(&self, device: &Device) -> Result<[usize; 2], String> {
         let device = device.clone().autodiff();
-        let (model, batch) = (self.model(&device)?, self.batch());
+        let (model, batch) = (self.model(&device)?, self.batch()?);
         let [mut same, mut all] = [0; 2];
         let mut compare = |key: &str, found: &[f32]| {
             let key = format!("half/{key}");
             all += found.len();
-            same += self.given(&key)?.iter().zip(found).filter(|(a, b)| a == b).count();
-            self.compare_within(&key, found, HALF_LIMIT)
+            same += self.fixture.values(&key)?.iter().zip(found).filter(|(a, b)| a == b).count();
+            self.fixture.compare(&key, found, HALF_LIMIT)
         };
         let pass = || Pass::evaluation(Compute(FloatDType::F16));
         let logits = to_f32(model.forward(batch.pixels(&device), &mut pass()));
@@ -199,7 +163,7 @@ impl ClassifierCase {
             compare(&format!("gradients/{path}"), &host_values(gradient))?;
         }
         // The loss is FP32: it is near, but not the same.
-        self.compare_within("half/loss", &host_values(loss.inner()), HALF_LIMIT)?;
+        self.fixture.compare("half/loss", &host_values(loss.inner()), HALF_LIMIT)?;
         Ok([same, all])
     }
 
@@ -210,29 +174,5 @@ impl ClassifierCase {
         let gradients = (cross_entropy(logits, &targets).0 / pictures as f64).backward();
         let gradient = pixels.grad(&gradients);
         gradient.map(host_values).ok_or_else(|| format!("{}: the pixels have no gradient", self.name))
-    }
-
-    fn given(&self, key: &str) -> Result<&[f32], String> {
-        let values = self.tensors.get(key).map(Vec::as_slice);
-        values.ok_or_else(|| format!("{}/{key} is missing", self.name))
-    }
-
-    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
-        self.compare_within(key, found, LIMIT)
-    }
-
-    fn compare_within(&self, key: &str, found: &[f32], limit: f64) -> Result<(), String> {
-        let expected = self.given(key)?;
-        if found.len() != expected.len() {
-            let (found, expected) = (found.len(), expected.len());
-            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
-        }
-        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
-        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
-            None => Ok(()),
-        }
     }
 }

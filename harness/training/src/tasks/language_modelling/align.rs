@@ -1,10 +1,9 @@
 //! Comparison of language models with the same models in PyTorch:
 //! `tests/fixtures/language.safetensors`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use burn::tensor::Device;
-use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::{Compute, to_f32};
@@ -13,6 +12,7 @@ use zoo_models::{Objective, Pass, Running};
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
 use zoo_recipes::{LossScalingSpec, OptimizerSpec, ScheduleSpec, Velocity};
 
+use crate::align::{Comparison, Fixture, described};
 use crate::parts::Unwatched;
 use crate::reduce::Local;
 use crate::scaling::LossScaler;
@@ -40,8 +40,7 @@ pub struct LanguageCase {
     rows: usize,
     rate: f64,
     clip: f64,
-    ids: BTreeMap<String, Vec<u32>>,
-    tensors: BTreeMap<String, Vec<f32>>,
+    fixture: Fixture,
 }
 
 #[derive(Deserialize)]
@@ -65,31 +64,15 @@ impl LanguageCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
-        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
-        let described = described.ok_or("the metadata has no key `zoo`")?;
-        let Described { cases, units, rows, learning_rate, clip_norm } =
-            serde_json::from_str(described).map_err(|e| text(&e))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let Described { cases, units, rows, learning_rate, clip_norm } = described(bytes)?;
         let case = |(name, DescribedCase { model, over }): (String, DescribedCase)| {
-            let (mut ids, mut tensors) = (BTreeMap::new(), BTreeMap::new());
-            for (key, view) in file.tensors() {
-                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
-                if view.dtype() == Dtype::I64 {
-                    let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32);
-                    ids.insert(key.to_owned(), values.collect());
-                } else {
-                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
-                    tensors.insert(key.to_owned(), values.collect());
-                }
-            }
+            let fixture = Fixture::read(bytes, &name)?;
             let carries = matches!(model, LanguageModelSpec::Lstm(_));
             let model = without_dropout(model);
             let (rate, clip) = (learning_rate, clip_norm);
-            Self { name, model, over, carries, units, rows, rate, clip, ids, tensors }
+            Ok(Self { name, model, over, carries, units, rows, rate, clip, fixture })
         };
-        Ok(cases.into_iter().map(case).collect())
+        cases.into_iter().map(case).collect()
     }
 
     /// The model with the file's weights.
@@ -99,20 +82,7 @@ impl LanguageCase {
     pub fn model(&self, device: &Device) -> Result<LanguageModel, String> {
         let rows = if self.carries { self.rows } else { 0 };
         let model = LanguageModel::new(&self.model, self.units, rows, 1, device);
-        let fresh: BTreeMap<String, ParameterValues> =
-            parameters::export(&model).into_iter().map(|values| (values.path.clone(), values)).collect();
-        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
-            if is_state(&path) {
-                return Ok(fresh[&path].clone());
-            }
-            let values = self.given(&format!("weights/{path}"))?.to_vec();
-            match values.len() == shape.iter().product::<usize>() {
-                true => Ok(ParameterValues { path, shape, values }),
-                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
-            }
-        });
-        let weights = weights.collect::<Result<_, _>>()?;
-        parameters::import(model, weights).map_err(|error| error.to_string())
+        self.fixture.model(model, is_state)
     }
 
     /// One window of the case.
@@ -120,10 +90,7 @@ impl LanguageCase {
     /// # Errors
     /// If the file lacks it.
     pub fn window(&self, at: usize) -> Result<WindowBatch, String> {
-        let ids = |key: &str| {
-            let key = format!("{at}/{key}");
-            self.ids.get(&key).cloned().ok_or_else(|| format!("{}/{key} is missing", self.name))
-        };
+        let ids = |key: &str| Ok::<_, String>(self.fixture.numbers(&format!("{at}/{key}"))?.to_vec());
         let begins = at == 0 || !self.carries;
         Ok(WindowBatch { inputs: ids("inputs")?, targets: ids("targets")?, rows: self.rows, begins })
     }
@@ -143,14 +110,9 @@ impl LanguageCase {
             self.carries,
         );
         let mut phase = self.phase(loss.clone())?;
-        let mut compared = BTreeSet::new();
+        let mut all = Comparison::of(&self.fixture);
         for at in 0..WINDOWS {
-            let mut compare = |key: &str, found: &[f32]| {
-                let key = format!("{at}/{key}");
-                self.compare(&key, found)?;
-                compared.insert(key);
-                Ok::<(), String>(())
-            };
+            let mut compare = |key: &str, found: &[f32]| all.compare(&format!("{at}/{key}"), found, LIMIT);
             let batch = self.window(at)?;
             let pass = || Pass::training(Compute::FP32, 1, 0);
             let state = if batch.begins { None } else { model.carried() };
@@ -179,11 +141,7 @@ impl LanguageCase {
                 }
             }
         }
-        let due = self.tensors.keys().filter(|key| !key.starts_with("weights/"));
-        match due.into_iter().find(|key| !compared.contains(*key)) {
-            None => Ok(compared.len()),
-            Some(key) => Err(format!("{}/{key} is given and was not computed", self.name)),
-        }
+        all.finish(|key| !key.starts_with("weights/"))
     }
 
     fn phase(&self, loss: LanguageLoss) -> Result<Phase<LanguageModel, WindowBatch>, String> {
@@ -199,34 +157,15 @@ impl LanguageCase {
         let phase = phase.map_err(|error| error.to_string())?;
         Ok(phase.clipped(Some(self.clip)).with_running(Some(Box::new(loss))))
     }
-
-    fn given(&self, key: &str) -> Result<&[f32], String> {
-        let values = self.tensors.get(key).map(Vec::as_slice);
-        values.ok_or_else(|| format!("{}/{key} is missing", self.name))
-    }
-
-    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
-        let expected = self.given(key)?;
-        if found.len() != expected.len() {
-            let (found, expected) = (found.len(), expected.len());
-            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
-        }
-        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
-        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Whether a parameter is the carried state, which the file does not have.
-fn is_state(path: &str) -> bool {
+pub(super) fn is_state(path: &str) -> bool {
     path.starts_with("state.")
 }
 
-fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
+/// The model without its dropout.
+pub(super) fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
     match model {
         LanguageModelSpec::Lstm(mut spec) => {
             spec.dropout = 0.0;

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use zoo_models::Pass;
 use zoo_models::ops::{Utterances, ctc};
-use zoo_models::parameters::{self, ParameterValues, host_values};
+use zoo_models::parameters::{self, host_values};
 use zoo_models::precision::{Compute, to_f32};
 use zoo_models::tasks::speech_recognition::{AcousticModel, Frames};
 use zoo_recipes::BatchNormSpec;
 use zoo_recipes::tasks::speech_recognition::{AcousticInit, AcousticLayerSpec, AcousticSpec, PaddedFrames};
+
+use crate::align::{Comparison, Fixture, described};
 
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some hundred products, through up to nine layers and their norms.
@@ -31,7 +32,7 @@ pub struct AcousticCase {
     /// Number of frames of each utterance.
     pub lengths: Vec<usize>,
     labels: Vec<Vec<u32>>,
-    tensors: BTreeMap<String, Vec<f32>>,
+    fixture: Fixture,
 }
 
 #[derive(Deserialize)]
@@ -55,34 +56,15 @@ impl AcousticCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
-        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
-        let described = described.ok_or("the metadata has no key `zoo`")?;
-        let Described { classes, norm, cases, plain_norms } =
-            serde_json::from_str(described).map_err(|e| text(&e))?;
+        let Described { classes, norm, cases, plain_norms } = described(bytes)?;
         let DescribedNorm { epsilon, momentum } = norm;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
         let case = |(name, layer): (String, Vec<AcousticLayerSpec>)| {
-            let (mut tensors, mut counts, mut features) = (BTreeMap::new(), BTreeMap::new(), 0);
-            for (key, view) in file.tensors() {
-                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
-                if view.dtype() == Dtype::I64 {
-                    let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as usize);
-                    counts.insert(key.to_owned(), values.collect::<Vec<_>>());
-                } else {
-                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
-                    if key == "features" {
-                        features = view.shape().last().copied().unwrap_or(0);
-                    }
-                    tensors.insert(key.to_owned(), values.collect());
-                }
-            }
-            let mut count = |key: &str| counts.remove(key).ok_or_else(|| format!("{name}/{key} is missing"));
-            let (lengths, labels, label_lengths) =
-                (count("lengths")?, count("labels")?, count("label_lengths")?);
-            let mut rest = labels.into_iter().map(|label| label as u32);
-            let labels = label_lengths.iter().map(|&n| rest.by_ref().take(n).collect()).collect();
+            let fixture = Fixture::read(bytes, &name)?;
+            let lengths: Vec<usize> = fixture.numbers("lengths")?.iter().map(|n| *n as usize).collect();
+            let features = fixture.values("features")?.len() / lengths.iter().sum::<usize>().max(1);
+            let mut rest = fixture.numbers("labels")?.iter().copied();
+            let label_lengths = fixture.numbers("label_lengths")?;
+            let labels = label_lengths.iter().map(|&n| rest.by_ref().take(n as usize).collect()).collect();
             let affine = !plain_norms.contains(&name);
             let norm = BatchNormSpec { epsilon, momentum, affine, unbiased: true };
             let spec = AcousticSpec {
@@ -92,7 +74,7 @@ impl AcousticCase {
                 padded_frames: PaddedFrames::default(),
                 layer,
             };
-            Ok(Self { name, spec, classes, features, lengths, labels, tensors })
+            Ok(Self { name, spec, classes, features, lengths, labels, fixture })
         };
         cases.into_iter().map(case).collect()
     }
@@ -103,25 +85,14 @@ impl AcousticCase {
     /// If weights are missing or have another shape.
     pub fn model(&self, device: &Device) -> Result<AcousticModel, String> {
         let model = AcousticModel::new(&self.spec, self.features, self.classes, 1, device);
-        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
-            let values = match self.tensors.get(&format!("weights/{path}")) {
-                Some(values) => values.clone(),
-                None if path.ends_with("running_mean") => vec![0.0; shape.iter().product()],
-                None if path.ends_with("running_variance") => vec![1.0; shape.iter().product()],
-                None => return Err(format!("{}/weights/{path} is missing", self.name)),
-            };
-            match values.len() == shape.iter().product::<usize>() {
-                true => Ok(ParameterValues { path, shape, values }),
-                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
-            }
-        });
-        let weights = weights.collect::<Result<_, _>>()?;
-        parameters::import(model, weights).map_err(|error| error.to_string())
+        // Running statistics that the file lacks are those of a fresh norm.
+        let is_kept = |path: &str| path.contains("running_") && !self.fixture.has(&format!("weights/{path}"));
+        self.fixture.model(model, is_kept)
     }
 
     /// Some of the utterances, padded to `longest` frames.
     pub fn frames(&self, which: &[usize], longest: usize, device: &Device) -> Frames {
-        let values = self.tensors.get("features").map(Vec::as_slice).unwrap_or_default();
+        let values = self.fixture.values("features").unwrap_or_default();
         let mut x = vec![0f32; which.len() * longest * self.features];
         for (&i, to) in which.iter().zip(x.chunks_exact_mut(longest * self.features)) {
             let first: usize = self.lengths[..i].iter().sum();
@@ -145,11 +116,8 @@ impl AcousticCase {
         let longest = self.lengths.iter().copied().max().unwrap_or(0) + 3;
         let mut pass = Pass::training(Compute::FP32, 1, 1);
         let (out, seen) = model.forward(self.frames(&all, longest, &device), &mut pass);
-        let mut compared = 0;
-        let mut compare = |key: &str, found: &[f32]| {
-            compared += 1;
-            self.compare(key, found)
-        };
+        let mut all = Comparison::of(&self.fixture);
+        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
         compare("logits", &host_values(to_f32(out.packed().detach())))?;
         let utterances = Utterances::new(&self.labels, &out.places(), self.classes as u32 - 1);
         let loss = ctc(out.rows(), &utterances);
@@ -168,26 +136,6 @@ impl AcousticCase {
                 compare(&format!("folded/{}", folded.path), &folded.values)?;
             }
         }
-        let given = |key: &&String| !key.starts_with("weights/") && *key != "features";
-        let given = self.tensors.keys().filter(given).count();
-        match compared == given {
-            true => Ok(compared),
-            false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
-        }
-    }
-
-    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
-        let expected = self.tensors.get(key).ok_or_else(|| format!("{}/{key} is missing", self.name))?;
-        if found.len() != expected.len() {
-            let (found, expected) = (found.len(), expected.len());
-            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
-        }
-        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
-        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
-            None => Ok(()),
-        }
+        all.finish(|key| !key.starts_with("weights/") && key != "features")
     }
 }

@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Tensor, TensorData};
-use safetensors::{Dtype, SafeTensors};
+use burn::tensor::Device;
 use serde::Deserialize;
-use zoo_models::parameters::{self, ParameterValues, host_values};
+use zoo_models::parameters::{self, host_values};
 use zoo_models::precision::Compute;
 use zoo_models::tasks::speech_synthesis::{FrameWidth, Limits, SpectrogramLoss, SynthesisBatch, Synthesiser};
 use zoo_models::{Objective, Pass, Running};
 use zoo_recipes::OptimizerSpec;
 use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
 
-use crate::flat::Flat;
-use crate::optimizer::{Gradient, Place, optimizer};
+use crate::align::{Comparison, Fixture, described, stepped};
+use crate::optimizer::optimizer;
 
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some dozens of products, through a dozen steps of a recurrence and up to
@@ -34,8 +33,7 @@ pub struct SynthesisCase {
     pub loss: SpectrogramLossSpec,
     described: Described,
     threshold: f64,
-    tensors: BTreeMap<String, Vec<f32>>,
-    counts: BTreeMap<String, Vec<usize>>,
+    fixture: Fixture,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -65,42 +63,22 @@ impl SynthesisCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
-        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
-        let described = described.ok_or("the metadata has no key `zoo`")?;
-        let mut described: Described = serde_json::from_str(described).map_err(|e| text(&e))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let mut described: Described = described(bytes)?;
         let cases = std::mem::take(&mut described.cases);
         let case = |(name, case): (String, DescribedCase)| {
-            let (mut tensors, mut counts) = (BTreeMap::new(), BTreeMap::new());
-            for (key, view) in file.tensors() {
-                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
-                if view.dtype() == Dtype::I64 {
-                    let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as usize);
-                    counts.insert(key.to_owned(), values.collect());
-                } else {
-                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
-                    tensors.insert(key.to_owned(), values.collect());
-                }
-            }
             let DescribedCase { model, loss, threshold } = case;
-            Self { name, model, loss, described: described.clone(), threshold, tensors, counts }
+            let fixture = Fixture::read(bytes, &name)?;
+            Ok(Self { name, model, loss, described: described.clone(), threshold, fixture })
         };
-        Ok(cases.into_iter().map(case).collect())
+        cases.into_iter().map(case).collect()
     }
 
     fn bins(&self) -> usize {
-        let has = self.tensors.contains_key("out/magnitudes");
-        if has { self.described.bins } else { 0 }
+        if self.fixture.has("out/magnitudes") { self.described.bins } else { 0 }
     }
 
-    fn count(&self, key: &str) -> Result<&[usize], String> {
-        self.counts.get(key).map(Vec::as_slice).ok_or_else(|| format!("{}/{key} is missing", self.name))
-    }
-
-    fn tensor(&self, key: &str) -> Result<&[f32], String> {
-        self.tensors.get(key).map(Vec::as_slice).ok_or_else(|| format!("{}/{key} is missing", self.name))
+    fn count(&self, key: &str) -> Result<Vec<usize>, String> {
+        Ok(self.fixture.numbers(key)?.iter().map(|number| *number as usize).collect())
     }
 
     /// The model with the file's weights.
@@ -110,15 +88,7 @@ impl SynthesisCase {
     pub fn synthesiser(&self, device: &Device) -> Result<Synthesiser, String> {
         let width = FrameWidth { mels: self.described.mels, bins: self.bins() };
         let model = Synthesiser::new(&self.model, self.described.symbols, width, 1, device);
-        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
-            let values = self.tensor(&format!("weights/{path}"))?.to_vec();
-            match values.len() == shape.iter().product::<usize>() {
-                true => Ok(ParameterValues { path, shape, values }),
-                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
-            }
-        });
-        let weights = weights.collect::<Result<_, _>>()?;
-        parameters::import(model, weights).map_err(|error| error.to_string())
+        self.fixture.model(model, |_| false)
     }
 
     /// The texts as symbol ids.
@@ -126,7 +96,7 @@ impl SynthesisCase {
     /// # Errors
     /// If the file lacks them.
     pub fn texts(&self) -> Result<Vec<Vec<u32>>, String> {
-        let mut rest = self.count("symbols")?.iter().map(|&symbol| symbol as u32);
+        let mut rest = self.fixture.numbers("symbols")?.iter().copied();
         let lengths = self.count("symbol_lengths")?;
         Ok(lengths.iter().map(|&n| rest.by_ref().take(n).collect()).collect())
     }
@@ -139,10 +109,10 @@ impl SynthesisCase {
     fn batch(&self) -> Result<SynthesisBatch, String> {
         Ok(SynthesisBatch {
             symbols: self.texts()?,
-            frames: self.tensor("frames")?.to_vec(),
+            frames: self.fixture.values("frames")?.to_vec(),
             width: self.described.mels + self.bins(),
-            lengths: self.count("lengths")?.to_vec(),
-            stops: self.count("stops")?.to_vec(),
+            lengths: self.count("lengths")?,
+            stops: self.count("stops")?,
         })
     }
 
@@ -157,26 +127,32 @@ impl SynthesisCase {
         let (model, batch) = (self.synthesiser(&device)?, self.batch()?);
         let [seed, step] = self.described.pass;
         let pass = || Pass::training(Compute::FP32, seed, step);
-        let mut compared = 0;
-        let mut compare = |key: String, found: &[f32], limit: f64| {
-            compared += 1;
-            self.compare(&key, found, limit)
+        let mut all = Comparison::of(&self.fixture);
+        let mut compare = |key: String, found: &[f32]| match key.split('/').next() {
+            // A sum that cancels has an error of the size of its terms.
+            Some("gradients") => {
+                let of_all = self.fixture.largest(|key| key.starts_with("gradients/"));
+                let size = self.fixture.largest(|other| other == key).max(1e-2 * of_all);
+                all.compare_by(&key, found, GRADIENT_LIMIT, size)
+            }
+            Some("updated") => all.compare_by(&key, found, UPDATE_LIMIT, self.described.rate),
+            _ => all.compare(&key, found, LIMIT),
         };
         let (predicted, _) = model.forward(&batch, &mut pass());
         let written = predicted.written;
-        compare("out/frames".into(), &host_values(written.frames.detach()), LIMIT)?;
-        compare("out/stops".into(), &host_values(written.stops.detach()), LIMIT)?;
-        compare("out/weights".into(), &host_values(written.weights.detach()), LIMIT)?;
-        compare("out/corrected".into(), &host_values(predicted.corrected.detach()), LIMIT)?;
+        compare("out/frames".into(), &host_values(written.frames.detach()))?;
+        compare("out/stops".into(), &host_values(written.stops.detach()))?;
+        compare("out/weights".into(), &host_values(written.weights.detach()))?;
+        compare("out/corrected".into(), &host_values(predicted.corrected.detach()))?;
         if let Some(magnitudes) = predicted.magnitudes {
-            compare("out/magnitudes".into(), &host_values(magnitudes.detach()), LIMIT)?;
+            compare("out/magnitudes".into(), &host_values(magnitudes.detach()))?;
         }
         let objective = SpectrogramLoss::new(padding, self.bins(), guide);
         let counts = objective.counts(&batch);
         let terms = objective.terms(&model, &batch, &mut pass());
         let mut loss = None;
         for (term, (name, count)) in terms.into_iter().zip(counts) {
-            compare(format!("losses/{name}"), &host_values(term.sum.clone().inner()), LIMIT)?;
+            compare(format!("losses/{name}"), &host_values(term.sum.clone().inner()))?;
             let mean = term.sum * (term.weight / count);
             loss = Some(match loss {
                 Some(sum) => sum + mean,
@@ -188,38 +164,25 @@ impl SynthesisCase {
         let mut rule = optimizer(&self.described.optimizer);
         rule.begin();
         let inner = device.inner();
-        let shapes = parameters::shapes(&model);
-        let values = parameters::export(&model);
-        for (((path, shape), gradient), value) in shapes.into_iter().zip(taken).zip(values) {
+        for (weight, gradient) in parameters::export(&model).into_iter().zip(taken) {
+            let path = &weight.path;
             let Some(gradient) = gradient else {
                 if path.contains("running_") {
                     continue;
                 }
                 return Err(format!("{}: {path} has no gradient", self.name));
             };
-            let found = host_values(gradient.clone());
-            compare(format!("gradients/{path}"), &found, GRADIENT_LIMIT)?;
-            let n = value.values.len();
-            let value = Tensor::<1>::from_data(TensorData::new(value.values, [n]), &inner);
-            let place = Place { path: &path, shape: &shape, embedding: false };
-            let step = Gradient::new(Flat::from_tensor(gradient), 1.0);
-            let updated = rule.step(place, self.described.rate, Flat::from_tensor(value), step);
-            let updated = host_values(updated.into_tensor(&inner));
-            compare(format!("updated/{path}"), &updated, UPDATE_LIMIT)?;
+            compare(format!("gradients/{path}"), &host_values(gradient.clone()))?;
+            let updated = stepped(rule.as_mut(), self.described.rate, weight, gradient, &inner);
+            compare(format!("updated/{}", updated.path), &updated.values)?;
         }
         for folded in parameters::export(&objective.commit(model)) {
             if folded.path.contains("running_") {
-                compare(format!("folded/{}", folded.path), &folded.values, LIMIT)?;
+                compare(format!("folded/{}", folded.path), &folded.values)?;
             }
         }
-        let given = |key: &&String| {
-            ["out/", "losses/", "gradients/", "updated/", "folded/"].iter().any(|part| key.starts_with(part))
-        };
-        let given = self.tensors.keys().filter(given).count();
-        match compared == given {
-            true => Ok(compared),
-            false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
-        }
+        let results = ["out/", "losses/", "gradients/", "updated/", "folded/"];
+        all.finish(|key| results.iter().any(|part| key.starts_with(part)))
     }
 
     /// Runs free-running inference on all texts together in FP32. Frames, magnitudes and attention
@@ -238,41 +201,14 @@ impl SynthesisCase {
             if ended != [usize::from(one.stopped)] {
                 return Err(format!("{}/spoken/{i} ended otherwise: {}", self.name, one.stopped));
             }
-            self.compare(&format!("spoken/{i}/mels"), &one.mels, LIMIT)?;
-            self.compare(&format!("spoken/{i}/alignment"), &one.alignment, LIMIT)?;
+            self.fixture.compare(&format!("spoken/{i}/mels"), &one.mels, LIMIT)?;
+            self.fixture.compare(&format!("spoken/{i}/alignment"), &one.alignment, LIMIT)?;
             compared += 2;
             if self.bins() > 0 {
-                self.compare(&format!("spoken/{i}/magnitudes"), &one.magnitudes, LIMIT)?;
+                self.fixture.compare(&format!("spoken/{i}/magnitudes"), &one.magnitudes, LIMIT)?;
                 compared += 1;
             }
         }
         Ok(compared)
-    }
-
-    fn largest(&self, prefix: &str) -> f64 {
-        let values = self.tensors.iter().filter(|(key, _)| key.starts_with(prefix)).flat_map(|(_, v)| v);
-        values.fold(0.0, |most, x| most.max(f64::from(x.abs())))
-    }
-
-    fn compare(&self, key: &str, found: &[f32], limit: f64) -> Result<(), String> {
-        let expected = self.tensor(key)?;
-        if found.len() != expected.len() {
-            let (found, expected) = (found.len(), expected.len());
-            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
-        }
-        let mut size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
-        if key.starts_with("gradients/") {
-            // A sum that cancels has an error of the size of its terms.
-            size = size.max(1e-2 * self.largest("gradients/"));
-        }
-        if key.starts_with("updated/") {
-            size = self.described.rate;
-        }
-        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {limit:.0e} is allowed", self.name)),
-            None => Ok(()),
-        }
     }
 }

@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Tensor, TensorData};
-use safetensors::{Dtype, SafeTensors};
+use burn::tensor::Device;
 use serde::Deserialize;
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::Compute;
@@ -14,8 +13,8 @@ use zoo_models::{Objective, Pass, Running};
 use zoo_recipes::OptimizerSpec;
 use zoo_recipes::tasks::text_classification::{NO_WORD, TextClassifierSpec, TextLayerSpec};
 
-use crate::flat::Flat;
-use crate::optimizer::{Gradient, Place, optimizer};
+use crate::align::{Comparison, Fixture, described, stepped};
+use crate::optimizer::optimizer;
 
 /// Maximum error of a tensor, relative to its largest value. The reference is computed in FP64;
 /// ours are FP32 sums of some dozens of products, through up to twelve steps of an LSTM.
@@ -34,7 +33,7 @@ pub struct TextCase {
     optimizer: OptimizerSpec,
     rate: f64,
     batch: TextBatch,
-    tensors: BTreeMap<String, Vec<f32>>,
+    fixture: Fixture,
 }
 
 #[derive(Deserialize)]
@@ -57,35 +56,19 @@ impl TextCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| text(&e))?;
-        let described = metadata.metadata().as_ref().and_then(|m| m.get("zoo"));
-        let described = described.ok_or("the metadata has no key `zoo`")?;
-        let Described { cases, rows, positions, optimizer, learning_rate } =
-            serde_json::from_str(described).map_err(|e| text(&e))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| text(&e))?;
+        let Described { cases, rows, positions, optimizer, learning_rate } = described(bytes)?;
         let case = |(name, DescribedCase { layer }): (String, DescribedCase)| {
             let spec = TextClassifierSpec { layer };
             spec.shapes(positions).map_err(|problem| format!("{name}: {problem}"))?;
-            let (mut tensors, mut numbers) = (BTreeMap::new(), BTreeMap::new());
-            for (key, view) in file.tensors() {
-                let Some(key) = key.strip_prefix(&format!("{name}/")) else { continue };
-                if view.dtype() == Dtype::I64 {
-                    let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32);
-                    numbers.insert(key.to_owned(), values.collect::<Vec<u32>>());
-                } else {
-                    let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
-                    tensors.insert(key.to_owned(), values.collect::<Vec<_>>());
-                }
-            }
-            let [ids, labels] = ["ids", "labels"].map(|key| numbers.remove(key).unwrap_or_default());
+            let fixture = Fixture::read(bytes, &name)?;
+            let (ids, labels) = (fixture.numbers("ids")?.to_vec(), fixture.numbers("labels")?.to_vec());
             let inside = ids.iter().all(|id| *id == NO_WORD || (*id as usize) < rows);
             if labels.is_empty() || ids.len() != labels.len() * positions as usize || !inside {
                 return Err(format!("{name}: {} numbers for {} texts", ids.len(), labels.len()));
             }
             let batch = TextBatch { ids, labels, fold: 0 };
             let optimizer = optimizer.clone();
-            Ok(Self { name, spec, rows, positions, optimizer, rate: learning_rate, batch, tensors })
+            Ok(Self { name, spec, rows, positions, optimizer, rate: learning_rate, batch, fixture })
         };
         cases.into_iter().map(case).collect()
     }
@@ -97,15 +80,7 @@ impl TextCase {
     pub fn model(&self, device: &Device) -> Result<TextModel, String> {
         self.spec.shapes(self.positions).map_err(|problem| format!("{}: {problem}", self.name))?;
         let model = TextModel::new(&self.spec, [self.positions as usize, self.rows], 1, 1, device);
-        let weights = parameters::shapes(&model).into_iter().map(|(path, shape)| {
-            let values = self.given(&format!("weights/{path}"))?.to_vec();
-            match values.len() == shape.iter().product::<usize>() {
-                true => Ok(ParameterValues { path, shape, values }),
-                false => Err(format!("{}/weights/{path} is not {shape:?}", self.name)),
-            }
-        });
-        let weights = weights.collect::<Result<_, _>>()?;
-        parameters::import(model, weights).map_err(|error| error.to_string())
+        self.fixture.model(model, |_| false)
     }
 
     /// Logits of all texts in a compute type.
@@ -126,11 +101,8 @@ impl TextCase {
     pub fn follow(&self, device: &Device) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let model = self.model(&device)?;
-        let mut compared = 0;
-        let mut compare = |key: &str, found: &[f32]| {
-            compared += 1;
-            self.compare(key, found)
-        };
+        let mut all = Comparison::of(&self.fixture);
+        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
         compare("logits", &self.logits(&device, Compute::FP32)?)?;
         let loss = TextLoss::default();
         let counts = loss.counts(&self.batch);
@@ -144,45 +116,17 @@ impl TextCase {
         let mut rule = optimizer(&self.optimizer);
         rule.begin();
         let inner = device.clone().inner();
-        let (mut updated, values) = (Vec::new(), parameters::export(&model));
-        for (ParameterValues { path, shape, values }, gradient) in values.into_iter().zip(taken) {
+        let mut updated = Vec::new();
+        for (weight, gradient) in parameters::export(&model).into_iter().zip(taken) {
+            let path = &weight.path;
             let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
             compare(&format!("gradients/{path}"), &host_values(gradient.clone()))?;
-            let n = values.len();
-            let value = Tensor::<1>::from_data(TensorData::new(values, [n]), &inner);
-            let place = Place { path: &path, shape: &shape, embedding: false };
-            let step = Gradient::new(Flat::from_tensor(gradient), 1.0);
-            let values = rule.step(place, self.rate, Flat::from_tensor(value), step).to_vec();
-            updated.push(ParameterValues { path, shape, values });
+            updated.push(stepped(rule.as_mut(), self.rate, weight, gradient, &inner));
         }
         let model = parameters::import(model, updated).map_err(|error| error.to_string())?;
         for ParameterValues { path, values, .. } in parameters::export(&loss.commit(model)) {
             compare(&format!("updated/{path}"), &values)?;
         }
-        let given = self.tensors.keys().filter(|key| !key.starts_with("weights/")).count();
-        match compared == given {
-            true => Ok(compared),
-            false => Err(format!("{}: {compared} tensors were computed, {given} are given", self.name)),
-        }
-    }
-
-    fn given(&self, key: &str) -> Result<&[f32], String> {
-        let values = self.tensors.get(key).map(Vec::as_slice);
-        values.ok_or_else(|| format!("{}/{key} is missing", self.name))
-    }
-
-    fn compare(&self, key: &str, found: &[f32]) -> Result<(), String> {
-        let expected = self.given(key)?;
-        if found.len() != expected.len() {
-            let (found, expected) = (found.len(), expected.len());
-            return Err(format!("{}/{key} has {found} numbers where {expected} are due", self.name));
-        }
-        let size = expected.iter().fold(1e-3f64, |most, x| most.max(f64::from(x.abs())));
-        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
-        // `find` instead of a maximum, because a maximum ignores NaN.
-        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= LIMIT) {
-            Some(apart) => Err(format!("{}/{key} differs by {apart:.1e}, {LIMIT:.0e} is allowed", self.name)),
-            None => Ok(()),
-        }
+        all.finish(|key| !key.starts_with("weights/"))
     }
 }

@@ -1,0 +1,195 @@
+//! Files of small models that another framework computed: `tests/fixtures/*.safetensors`.
+//!
+//! The metadata's key `zoo` describes the cases as JSON. A tensor of a case is named `CASE/KEY`.
+//! Integers are I64; everything else is F32. `weights/PATH` is a parameter of the model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+use safetensors::{Dtype, SafeTensors};
+use serde::de::DeserializeOwned;
+use zoo_models::parameters::{self, ParameterValues};
+
+use crate::flat::Flat;
+use crate::optimizer::{Gradient, Optimizer, Place};
+
+/// Reads the description of a file.
+///
+/// # Errors
+/// A description of the first problem of the file.
+pub(crate) fn described<D: DeserializeOwned>(bytes: &[u8]) -> Result<D, String> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
+    let described = metadata.metadata().as_ref().and_then(|metadata| metadata.get("zoo"));
+    let described = described.ok_or("the metadata has no key `zoo`")?;
+    serde_json::from_str(described).map_err(|error| error.to_string())
+}
+
+/// The tensors of one case.
+#[derive(Debug)]
+pub(crate) struct Fixture {
+    name: String,
+    numbers: BTreeMap<String, Vec<u32>>,
+    values: BTreeMap<String, Vec<f32>>,
+}
+
+impl Fixture {
+    /// Reads the tensors of a case. A negative integer becomes the `u32` with its lowest bits.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(bytes: &[u8], name: &str) -> Result<Self, String> {
+        let file = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+        let mut read =
+            Self { name: name.to_owned(), numbers: BTreeMap::default(), values: BTreeMap::default() };
+        for (key, view) in file.tensors() {
+            let Some(key) = key.strip_prefix(name).and_then(|key| key.strip_prefix('/')) else { continue };
+            if view.dtype() == Dtype::I64 {
+                let numbers = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b) as u32);
+                read.numbers.insert(key.to_owned(), numbers.collect());
+            } else {
+                let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
+                read.values.insert(key.to_owned(), values.collect());
+            }
+        }
+        Ok(read)
+    }
+
+    /// The integers of a key.
+    ///
+    /// # Errors
+    /// If the file lacks them.
+    pub fn numbers(&self, key: &str) -> Result<&[u32], String> {
+        self.numbers.get(key).map(Vec::as_slice).ok_or_else(|| self.missing(key))
+    }
+
+    /// The values of a key.
+    ///
+    /// # Errors
+    /// If the file lacks them.
+    pub fn values(&self, key: &str) -> Result<&[f32], String> {
+        self.values.get(key).map(Vec::as_slice).ok_or_else(|| self.missing(key))
+    }
+
+    /// Whether the file has values of a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.values.contains_key(key)
+    }
+
+    /// The largest value of the keys for which `is_of` holds, and at least 0.001.
+    pub fn largest(&self, is_of: impl Fn(&str) -> bool) -> f64 {
+        let values = self.values.iter().filter(|(key, _)| is_of(key)).flat_map(|(_, values)| values);
+        values.fold(1e-3, |most, x| most.max(f64::from(x.abs())))
+    }
+
+    /// The model with the file's weights. Parameters for which `is_kept` holds are not in the file.
+    ///
+    /// # Errors
+    /// If weights are missing or have another number of values.
+    pub fn model<M: Module>(&self, fresh: M, is_kept: impl Fn(&str) -> bool) -> Result<M, String> {
+        let weights = parameters::export(&fresh).into_iter().map(|mut weight| {
+            if is_kept(&weight.path) {
+                return Ok(weight);
+            }
+            let given = self.values(&format!("weights/{}", weight.path))?;
+            if given.len() != weight.values.len() {
+                return Err(format!("{}/weights/{} is not {:?}", self.name, weight.path, weight.shape));
+            }
+            weight.values = given.to_vec();
+            Ok(weight)
+        });
+        let weights = weights.collect::<Result<_, _>>()?;
+        parameters::import(fresh, weights).map_err(|error| error.to_string())
+    }
+
+    /// Compares computed values with those of the file, relative to the largest of the file.
+    ///
+    /// # Errors
+    /// A difference of `limit` or more.
+    pub fn compare(&self, key: &str, found: &[f32], limit: f64) -> Result<(), String> {
+        self.compare_by(key, found, limit, self.largest(|other| other == key))
+    }
+
+    /// The same relative to `size`.
+    ///
+    /// # Errors
+    /// A difference of `limit` or more.
+    pub fn compare_by(&self, key: &str, found: &[f32], limit: f64, size: f64) -> Result<(), String> {
+        let (name, expected) = (&self.name, self.values(key)?);
+        if found.len() != expected.len() {
+            let (found, expected) = (found.len(), expected.len());
+            return Err(format!("{name}/{key} has {found} numbers where {expected} are due"));
+        }
+        let apart = found.iter().zip(expected).map(|(a, b)| f64::from((a - b).abs()) / size);
+        // `find` instead of a maximum, because a maximum ignores NaN.
+        match apart.into_iter().find(|apart| apart.is_nan() || *apart >= limit) {
+            Some(apart) => Err(format!("{name}/{key} differs by {apart:.1e}, {limit:.0e} is allowed")),
+            None => Ok(()),
+        }
+    }
+
+    fn missing(&self, key: &str) -> String {
+        format!("{}/{key} is missing", self.name)
+    }
+}
+
+/// A comparison of all results of a case.
+pub(crate) struct Comparison<'a> {
+    case: &'a Fixture,
+    compared: BTreeSet<String>,
+}
+
+impl<'a> Comparison<'a> {
+    /// Nothing is compared yet.
+    pub fn of(case: &'a Fixture) -> Self {
+        Self { case, compared: BTreeSet::new() }
+    }
+
+    /// Compares one result, as [`Fixture::compare`] does.
+    ///
+    /// # Errors
+    /// A difference of `limit` or more.
+    pub fn compare(&mut self, key: &str, found: &[f32], limit: f64) -> Result<(), String> {
+        self.case.compare(key, found, limit)?;
+        self.compared.insert(key.to_owned());
+        Ok(())
+    }
+
+    /// The same relative to `size`.
+    ///
+    /// # Errors
+    /// A difference of `limit` or more.
+    pub fn compare_by(&mut self, key: &str, found: &[f32], limit: f64, size: f64) -> Result<(), String> {
+        self.case.compare_by(key, found, limit, size)?;
+        self.compared.insert(key.to_owned());
+        Ok(())
+    }
+
+    /// Number of compared tensors.
+    ///
+    /// # Errors
+    /// A key for which `is_due` holds and which was not compared.
+    pub fn finish(self, is_due: impl Fn(&str) -> bool) -> Result<usize, String> {
+        match self.case.values.keys().find(|key| is_due(key) && !self.compared.contains(*key)) {
+            None => Ok(self.compared.len()),
+            Some(key) => Err(format!("{}/{key} is given and was not computed", self.case.name)),
+        }
+    }
+}
+
+/// A weight after one step of an update rule. `gradient` has the values of the weight's gradient.
+pub(crate) fn stepped(
+    rule: &mut dyn Optimizer,
+    lr: f64,
+    weight: ParameterValues,
+    gradient: Tensor<1>,
+    device: &Device,
+) -> ParameterValues {
+    let ParameterValues { path, shape, values } = weight;
+    let count = values.len();
+    let value = Tensor::<1>::from_data(TensorData::new(values, [count]), device);
+    let place = Place { path: &path, shape: &shape, embedding: false };
+    let gradient = Gradient::new(Flat::from_tensor(gradient), 1.0);
+    let values = rule.step(place, lr, Flat::from_tensor(value), gradient).to_vec();
+    ParameterValues { path, shape, values }
+}
