@@ -205,6 +205,21 @@ fn new_writes_recipes_for_one_text_and_for_three() {
 }
 
 #[test]
+fn new_counts_the_words_where_the_base_has_a_list() {
+    let zoo = Zoo::new();
+    let line = |at: usize| format!("to be or not to be or not to be {}\n", ["here", "there"][at % 2]);
+    for (split, lines) in [("train", 4000), ("valid", 12)] {
+        zoo.file(&format!("{split}.txt"), &(0..lines).map(line).collect::<String>());
+    }
+    let files = ["--train", "train.txt", "--valid", "valid.txt"];
+    zoo.ends_with(0, &[&["new", "own", "--base", "lstm-2048-512-1b"][..], &files].concat());
+    zoo.ends_with(0, &["check", "./own.toml"]);
+    let shown = zoo.ends_with(0, &["show", "./own.toml", "--toml"]).stdout;
+    // `<UNK>`, `to`, `be`, `or`, `not`, `<S>`, `there`, `here`.
+    assert!(shown.contains("size = 8\n") && shown.contains("order = \"openseq2seq\"\n"), "{shown}");
+}
+
+#[test]
 fn the_plan_counts_the_part_of_a_text_that_is_read() {
     let zoo = Zoo::new();
     let plan = zoo.ends_with(0, &["reproduce", "lstm-test-small", "--arms", "fp32", "--plan"]).stdout;

@@ -90,19 +90,22 @@ class NormedCell(nn.Module):
 
 
 class NormedLstm(nn.Module):
-    def __init__(self, spec):
+    def __init__(self, spec, units=UNITS):
         super().__init__()
-        self.embedding = nn.Embedding(UNITS, spec["width"])
+        self.embedding = nn.Embedding(units, spec["width"])
         widths = [spec["width"], *[spec["units"]] * (spec["layers"] - 1), spec["width"]]
         self.layers = nn.ModuleList(NormedCell(*sizes, spec) for sizes in zip(widths, widths[1:]))
-        self.softmax = nn.Linear(spec["width"], UNITS)
+        self.softmax = nn.Linear(spec["width"], units)
         self.softmax.weight = self.embedding.weight
 
-    def forward(self, inputs, state):
+    def outputs(self, inputs):
         x = self.embedding(inputs)
         for layer in self.layers:
             x = layer(x)
-        return self.softmax(x), None
+        return x
+
+    def forward(self, inputs, state):
+        return self.softmax(self.outputs(inputs)), None
 
     def paths(self):
         yield from self.named_parameters()

@@ -60,6 +60,9 @@ RULES = {
     "rmsprop-large-epsilon": {"kind": "rmsprop", "rho": 0.5, "epsilon": 0.05},
     "adadelta": {"kind": "adadelta", "rho": 0.95, "epsilon": 1e-7},
     "adadelta-large-epsilon": {"kind": "adadelta", "rho": 0.5, "epsilon": 0.05},
+    # Jozefowicz's numbers, and a first value that is small beside the squares.
+    "adagrad": {"kind": "adagrad", "initial_accumulator": 1.0},
+    "adagrad-small": {"kind": "adagrad", "initial_accumulator": 1e-3},
 }  # fmt: skip
 
 # Rules that PyTorch's own optimizers compute here: the formulas in update_rules.py must give the
@@ -67,6 +70,7 @@ RULES = {
 PYTORCH = {
     "rmsprop": lambda moved, spec: torch.optim.RMSprop([moved], lr=1.0, eps=spec["epsilon"], alpha=spec["rho"]),
     "adadelta": lambda moved, spec: torch.optim.Adadelta([moved], lr=1.0, eps=spec["epsilon"], rho=spec["rho"]),
+    "adagrad": lambda moved, spec: torch.optim.Adagrad([moved], lr=1.0, initial_accumulator_value=spec["initial_accumulator"], eps=0.0),
     "adamw": lambda moved, spec: torch.optim.AdamW(
         groups(moved, spec), lr=1.0, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"]),
 }  # fmt: skip

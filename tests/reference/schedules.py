@@ -128,6 +128,7 @@ def piecewise_constant(spec, s, total):
 CASES = {
     "fixed": ({"kind": "fixed", "lr": 1e-3}, 800),
     "fixed-tutorial": ({"kind": "fixed", "lr": 0.5}, 340000),
+    "fixed-lm1b": ({"kind": "fixed", "lr": 0.2}, 990000),
     "fixed-icefall": ({"kind": "fixed", "lr": 1e-2}, 300),
     "fixed-deepspeech2": ({"kind": "fixed", "lr": 3e-4}, 800),
     "fixed-d2l": ({"kind": "fixed", "lr": 0.9}, 2350),

@@ -95,6 +95,15 @@ def adadelta(weight, gradient, state, lr, spec):
     return weight - lr * update
 
 
+def adagrad(weight, gradient, state, lr, spec):
+    """Duchi et al. 2011 (TensorFlow, `AdagradOptimizer`): no epsilon; the sum of squares begins
+    above 0.
+    """
+    first = torch.full_like(weight, spec["initial_accumulator"])
+    state["second"] = state.get("second", first) + gradient**2
+    return weight - lr * gradient / state["second"].sqrt()
+
+
 def sgd(weight, gradient, state, lr, spec):
     """Heavy ball: v = momentum v + (g + decay w), no dampening, then w - lr v; Nesterov's (PyTorch)
     takes g + decay w + momentum v.

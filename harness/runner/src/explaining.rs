@@ -278,7 +278,8 @@ fn weights_name(weights: &CheckpointSpec) -> String {
         }
     };
     match weights.ema {
-        Some(keep) => format!("{name}, exponential mean of {keep}"),
+        Some(keep) if weights.ema_of.is_empty() => format!("{name}, exponential mean of {keep}"),
+        Some(keep) => format!("{name}, exponential mean of {keep} of {}", weights.ema_of.join(", ")),
         None => name,
     }
 }

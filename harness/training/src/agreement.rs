@@ -15,7 +15,7 @@ const SHAPES: [&[usize]; 8] = [&[57, 64], &[64, 96], &[96], &[300, 40], &[40], &
 const LIMIT: f64 = 1e-5;
 
 /// Every update rule with each of its options.
-pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 13] {
+pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 14] {
     let adam = |lazy: bool, weight_decay: f64| {
         let (beta1, beta2, epsilon, epsilon_place) = (0.9, 0.98, 1e-8, EpsilonPlace::RawRoot);
         match lazy {
@@ -51,6 +51,7 @@ pub(crate) fn rules() -> [(&'static str, OptimizerSpec); 13] {
         ("sgd, sum of steps, 8 parameters", steps),
         ("rmsprop, 8 parameters", OptimizerSpec::Rmsprop { rho: 0.9, epsilon: 1e-7 }),
         ("adadelta, 8 parameters", OptimizerSpec::Adadelta { rho: 0.95, epsilon: 1e-7 }),
+        ("adagrad, 8 parameters", OptimizerSpec::Adagrad { initial_accumulator: 0.1 }),
         ("novograd, 8 parameters", novograd(NovogradVariant::Published)),
         ("novograd as coded, 8 parameters", novograd(NovogradVariant::AsCoded)),
     ]

@@ -5,24 +5,43 @@
 use burn::module::Module;
 use zoo_models::parameters::{self, ParameterError, ParameterValues};
 
+use crate::error::TrainError;
 use crate::flat::Flat;
+use crate::groups::{begins_with, check_names};
 
-/// Means of all parameters of a model, including running statistics, in the model's order.
+/// Means of the parameters of a model, including running statistics, in the model's order.
 #[derive(Debug)]
 pub struct Average {
     keep: f64,
-    means: Vec<Flat>,
+    /// Beginnings of the paths of the parameters that are averaged; empty for all.
+    of: Vec<String>,
+    /// `None` for a parameter that is not averaged.
+    means: Vec<Option<Flat>>,
 }
 
 impl Average {
-    /// Starts with a model's weights. `keep` is the share of the mean that each update keeps.
-    pub fn new<M: Module>(model: M, keep: f64) -> (M, Self) {
+    /// Starts with a model's weights. `keep` is the share of the mean that each update keeps; `of`
+    /// names the parameters that are averaged, none for all.
+    ///
+    /// # Errors
+    /// A name is that of no parameter.
+    pub fn new<M: Module>(model: M, keep: f64, of: &[String]) -> Result<(M, Self), TrainError> {
+        check_names("train.checkpoint.ema_of", of, &parameters::shapes(&model))?;
+        let mut average = Self { keep, of: of.to_vec(), means: Vec::new() };
+        let model = average.begin(model);
+        Ok((model, average))
+    }
+
+    /// Takes a model's weights as the means.
+    fn begin<M: Module>(&mut self, model: M) -> M {
         let mut means = Vec::new();
-        let model = parameters::update(model, |_, weight| {
-            means.push(Flat::from_tensor(weight.clone()));
+        let model = parameters::update(model, |path, weight| {
+            let averaged = self.of.is_empty() || self.of.iter().any(|name| begins_with(path, name));
+            means.push(averaged.then(|| Flat::from_tensor(weight.clone())));
             weight
         });
-        (model, Self { keep, means })
+        self.means = means;
+        model
     }
 
     /// Updates the means: m = keep m + (1 - keep) w. Nothing is read from the device.
@@ -30,7 +49,7 @@ impl Average {
         let (keep, rest) = (self.keep as f32, (1.0 - self.keep) as f32);
         let mut means = self.means.iter_mut();
         parameters::update(model, |_, weight| {
-            let Some(mean) = means.next() else { return weight };
+            let Some(Some(mean)) = means.next() else { return weight };
             let device = weight.device();
             // Not copied: the module holds the only reference.
             let weight = Flat::from_tensor(weight);
@@ -40,10 +59,24 @@ impl Average {
         })
     }
 
-    /// Copies the means to the host, by the paths of the model.
+    /// Copies the means to the host, by the paths of the model; the weights of parameters that are
+    /// not averaged.
     pub fn export<M: Module>(&self, model: &M) -> Vec<ParameterValues> {
+        let mut weights = match self.means.iter().all(Option::is_some) {
+            true => Vec::new(),
+            false => parameters::export(model),
+        }
+        .into_iter();
         let places = parameters::shapes(model).into_iter().zip(&self.means);
-        places.map(|((path, shape), mean)| ParameterValues { path, shape, values: mean.to_vec() }).collect()
+        places
+            .filter_map(|((path, shape), mean)| {
+                let weight = weights.next();
+                match mean {
+                    Some(mean) => Some(ParameterValues { path, shape, values: mean.to_vec() }),
+                    None => weight,
+                }
+            })
+            .collect()
     }
 
     /// Restores saved means.
@@ -55,17 +88,16 @@ impl Average {
         model: M,
         values: Vec<ParameterValues>,
     ) -> Result<(), ParameterError> {
-        let (_, saved) = Self::new(parameters::import(model, values)?, self.keep);
-        self.means = saved.means;
+        self.begin(parameters::import(model, values)?);
         Ok(())
     }
 
-    /// A model outside autodiff whose weights are the means.
+    /// A model outside autodiff whose averaged weights are the means.
     pub fn model<M: Module>(&self, model: M) -> M {
         let mut means = self.means.iter();
         parameters::update(model, |_, weight| {
             let device = weight.device();
-            means.next().map_or(weight, |mean| mean.clone().into_tensor(&device))
+            means.next().and_then(Option::as_ref).map_or(weight, |mean| mean.clone().into_tensor(&device))
         })
     }
 }

@@ -77,9 +77,14 @@ impl Flat {
 
     /// Zeros with the length and storage of `self`.
     pub fn zeros_like(&self) -> Self {
+        self.all_like(0.0)
+    }
+
+    /// One value, with the length and storage of `self`.
+    pub fn all_like(&self, value: f32) -> Self {
         match self {
-            Self::Host(values) => Self::Host(vec![0.0; values.len()]),
-            Self::Device(tensor) => Self::Device(Tensor::zeros([tensor.dims()[0]], &tensor.device())),
+            Self::Host(values) => Self::Host(vec![value; values.len()]),
+            Self::Device(tensor) => Self::Device(Tensor::full([tensor.dims()[0]], value, &tensor.device())),
         }
     }
 

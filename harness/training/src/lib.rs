@@ -12,6 +12,7 @@ pub mod error;
 pub mod evaluate;
 pub mod flat;
 pub mod folder;
+mod groups;
 pub mod optimizer;
 pub mod parts;
 pub mod progress;

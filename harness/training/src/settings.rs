@@ -31,6 +31,8 @@ pub struct TrainSettings {
     /// Share of itself that an exponential mean of the weights keeps at each update; `None` without
     /// a mean.
     pub ema: Option<f64>,
+    /// First names of the paths of the parameters that the mean is of; empty for all.
+    pub ema_of: Vec<String>,
     /// Interval in updates between lines of the log.
     pub log_every: u64,
     /// Folder of the checkpoints.
@@ -54,6 +56,7 @@ impl TrainSettings {
             checkpoint_every: spec.checkpoint.every_updates,
             evaluate: spec.checkpoint.evaluate.clone(),
             ema: spec.checkpoint.ema,
+            ema_of: spec.checkpoint.ema_of.clone(),
             log_every: spec.log_every,
             folder,
             diverged_after: 20,

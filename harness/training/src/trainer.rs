@@ -21,6 +21,7 @@ use crate::batches::{BatchSource, Share};
 use crate::checkpoint::{Checkpoint, PhaseMoments};
 use crate::error::{OtherError, TrainError};
 use crate::folder::CheckpointFolder;
+use crate::groups::check_names;
 use crate::optimizer::OptimizerState;
 use crate::parts::Unwatched;
 use crate::progress::{LogFile, Progress, UpdateReport, end_line, train_line};
@@ -89,6 +90,8 @@ impl<M: Module, B> Trainer<M, B> {
         if phases.is_empty() || phases.iter().any(|phase| phase.name.is_empty() || phase.name.contains('/')) {
             return Err(TrainError::Settings("an update needs phases, with names without `/`".to_string()));
         }
+        let names = phases.iter().flat_map(|phase| &phase.groups).map(|group| &group.parameters);
+        check_names("train.groups", names, &parameters::shapes(&model))?;
         let identity = Identity {
             fingerprint: settings.fingerprint.clone(),
             seed: settings.seed,
@@ -100,7 +103,7 @@ impl<M: Module, B> Trainer<M, B> {
         let folder = CheckpointFolder::new(&settings.folder);
         let (model, average) = match settings.ema {
             Some(keep) => {
-                let (model, average) = Average::new(model, keep);
+                let (model, average) = Average::new(model, keep, &settings.ema_of)?;
                 (model, Some(average))
             }
             None => (model, None),

@@ -14,7 +14,7 @@
 //! 5. Add the gradient of the L2 penalty in FP32.
 //! 6. Check that all values are finite and compute the global norm (and the norms of the
 //!    parameters, for LARC), with one read from the device.
-//! 7. Clip by the global norm, or by LARC.
+//! 7. Clip by the global norm, by the norm of each group of parameters, or by LARC.
 //! 8. Update.
 //!
 //! If step 6 finds that a gradient or the loss is not finite, the update is skipped: the scaler is
@@ -28,10 +28,13 @@ use burn::tensor::{Device, Tensor};
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass, Running};
-use zoo_recipes::{LarcSpec, LossMean, OptimizerSpec, RecurrentGroup, RegularizerSpec, ScheduleSpec};
+use zoo_recipes::{
+    GradientGroupSpec, LarcSpec, LossMean, OptimizerSpec, RecurrentGroup, RegularizerSpec, ScheduleSpec,
+};
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
+use crate::groups::group_factors;
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
@@ -61,6 +64,8 @@ pub struct Phase<M, B> {
     pub scaler: LossScaler,
     /// Maximum global norm of the gradients.
     pub clip_norm: Option<f64>,
+    /// Groups of parameters whose gradients are scaled or clipped separately.
+    pub groups: Vec<GradientGroupSpec>,
     /// Limits each parameter's gradient by the parameter's norm (LARC).
     pub larc: Option<LarcSpec>,
     /// How the loss averages over the batches of an update.
@@ -96,6 +101,7 @@ impl<M, B> Phase<M, B> {
             schedule: Schedule::new(schedule, last_update)?,
             scaler,
             clip_norm: None,
+            groups: Vec::new(),
             larc: None,
             loss_mean: LossMean::default(),
             bias_lr: 1.0,
@@ -109,6 +115,12 @@ impl<M, B> Phase<M, B> {
     /// Sets the maximum global norm of the gradients.
     pub fn clipped(mut self, norm: Option<f64>) -> Self {
         self.clip_norm = norm;
+        self
+    }
+
+    /// Sets the groups of parameters whose gradients are scaled or clipped separately.
+    pub fn grouped(mut self, groups: &[GradientGroupSpec]) -> Self {
+        self.groups = groups.to_vec();
         self
     }
 
@@ -277,13 +289,21 @@ pub fn run_phase<M: Module, B>(
         watch.ended(Part::Update)?;
         return Ok((model, report));
     }
+    let of_groups = match phase.groups.as_slice() {
+        [] => Vec::new(),
+        groups => {
+            let with_gradient = paths.iter().zip(&gradients).filter(|(_, gradient)| gradient.is_some());
+            let moved: Vec<&str> = with_gradient.map(|((path, _), _)| path.as_str()).collect();
+            group_factors(groups, &moved, &magnitudes)?
+        }
+    };
     let clip = phase.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
     let mut of_gradients = magnitudes.clone();
     join(&mut of_weights, &buffer);
     join(&mut of_gradients, &buffer);
     let factor = |moved: usize| match &phase.larc {
         Some(larc) => adapted_rate(larc, lr, &of_weights[moved], &of_gradients[moved]) as f32,
-        None => clip as f32,
+        None => of_groups.get(moved).map_or(clip, |factor| factor * clip) as f32,
     };
     phase.optimizer.begin();
     let (mut index, mut moved) = (0, 0);
@@ -324,7 +344,7 @@ fn is_bias(path: &str) -> bool {
 /// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.
 fn is_recurrent(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
-    ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].contains(&name)
+    ["weight_ih", "weight_hh", "weight_hr", "bias_ih", "bias_hh"].contains(&name)
 }
 
 /// Whether a matrix is an `embedding` or its `weight`, judged by its name.

@@ -74,6 +74,14 @@ pub enum LanguageDataError {
         /// The word.
         unknown: String,
     },
+    /// A list of words lacks one that the recipe needs.
+    #[error(
+        "the vocabulary's list does not have the word {word:?}, which `data.unit` names\nhint: add a line with it to the list"
+    )]
+    NotListed {
+        /// The word.
+        word: String,
+    },
     /// An evaluation set does not have the size that the recipe states.
     #[error(transparent)]
     EvalSet(#[from] SetSizeError),

@@ -12,7 +12,8 @@ use zoo_recipes::tasks::language_modelling::{
 
 use super::chunks::Chunks;
 use super::error::LanguageDataError;
-use super::source::{split_names, texts, unknown};
+use super::sentences::Sentences;
+use super::source::{LIST, split_names, texts, unknown};
 use super::units::Units;
 use super::windows::{Contiguous, Scattered, WindowBatch};
 use crate::batches::Ahead;
@@ -59,12 +60,15 @@ pub fn prepare_language(
     let texts = texts(data, corpus, base)?;
     let text_of = |name: &String| texts.get(name).ok_or_else(|| unknown(name, texts.keys()));
     let names = split_names(data);
-    let counted = match data.vocabulary.of {
-        VocabularySplits::Training => &names[..1],
-        VocabularySplits::All => &names[..],
+    let of_texts = |names: &[String]| {
+        let counted = names.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
+        Units::of_texts(&data.unit, data.vocabulary, counted.into_iter().map(String::as_str))
     };
-    let counted = counted.iter().map(text_of).collect::<Result<Vec<_>, _>>()?;
-    let units = Units::of_texts(&data.unit, data.vocabulary, counted.into_iter().map(String::as_str))?;
+    let units = match data.vocabulary.of {
+        VocabularySplits::Training => of_texts(&names[..1])?,
+        VocabularySplits::All => of_texts(&names)?,
+        VocabularySplits::List => Units::of_list(&data.unit, data.vocabulary, text_of(&LIST.to_owned())?)?,
+    };
     let mut splits = BTreeMap::new();
     for name in names {
         let most = data.share.map_or(usize::MAX, |share| share.most(name == data.training()));
@@ -121,6 +125,11 @@ impl PreparedLanguage {
                 let chunks = Chunks::evaluation(name, &split.units, [rows, steps], first_units)?;
                 Box::new((0..chunks.filled()).map(move |at| (chunks.batch(at as u64), 0)))
             }
+            EvaluationWindowsSpec::Sentences { rows, steps } => {
+                let end = self.units.end_of_line();
+                let windows = Sentences::evaluation(name, &split.units, end, [rows, steps])?;
+                Box::new((0..windows.all() as usize).map(move |at| (windows.batch(at as u64), 0)))
+            }
         })
     }
 }
@@ -137,6 +146,7 @@ enum Windows {
     Contiguous(Contiguous),
     Scattered(Scattered),
     Chunks(Chunks),
+    Sentences(Sentences),
 }
 
 impl TrainingWindows {
@@ -167,6 +177,12 @@ impl TrainingWindows {
                 let batches = chunks.full() as u64;
                 Self { windows: Windows::Chunks(chunks), batches }
             }
+            TrainingWindowsSpec::Sentences { rows, steps } => {
+                let end = prepared.units.end_of_line();
+                let windows = Sentences::training(name, &split.units, end, [rows, steps], seed)?;
+                let batches = windows.full();
+                Self { windows: Windows::Sentences(windows), batches }
+            }
         })
     }
 
@@ -181,6 +197,7 @@ impl TrainingWindows {
             Windows::Contiguous(windows) => windows.batch(index as usize),
             Windows::Scattered(windows) => windows.batch(self.number(epoch, index)),
             Windows::Chunks(chunks) => chunks.batch(self.number(epoch, index)),
+            Windows::Sentences(windows) => windows.batch(self.number(epoch, index)),
         }
     }
 

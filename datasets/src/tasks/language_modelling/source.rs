@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use zoo_recipes::DataBlock;
-use zoo_recipes::tasks::language_modelling::{LanguageDataSpec, LanguageReaderSpec};
+use zoo_recipes::tasks::language_modelling::{LanguageDataSpec, LanguageReaderSpec, VocabularySplits};
 
 use super::babble::babble;
 use super::error::LanguageDataError;
@@ -17,6 +17,14 @@ pub(super) const MOST_BYTES: u64 = 1 << 30;
 
 /// The split that `training_share` cuts.
 pub const WHOLE: &str = "text";
+
+/// The split that lists the vocabulary.
+pub(super) const LIST: &str = "vocabulary";
+
+/// The name of that split, if the recipe's vocabulary is a list.
+fn list(data: &LanguageDataSpec) -> Option<String> {
+    (data.vocabulary.of == VocabularySplits::List).then(|| LIST.to_owned())
+}
 
 /// The splits of a recipe: the one to train on, and those of the evaluation sets. `valid` comes
 /// second, the others follow by name.
@@ -36,7 +44,7 @@ pub(super) fn split_names(data: &LanguageDataSpec) -> Vec<String> {
 pub fn fetched_names(data: &LanguageDataSpec) -> Vec<String> {
     match data.reader {
         LanguageReaderSpec::Text { training_share: Some(_), .. } => vec![WHOLE.to_owned()],
-        _ => split_names(data),
+        _ => split_names(data).into_iter().chain(list(data)).collect(),
     }
 }
 
@@ -63,7 +71,10 @@ pub(super) fn texts(
             };
             match training_share {
                 Some(share) => Ok(cut(&read(WHOLE)?, *share)),
-                None => split_names(data).into_iter().map(|name| Ok((name.clone(), read(&name)?))).collect(),
+                None => {
+                    let names = split_names(data).into_iter().chain(list(data));
+                    names.map(|name| Ok((name.clone(), read(&name)?))).collect()
+                }
             }
         }
     }

@@ -300,3 +300,56 @@ fn kept_units_read_and_write_a_text_as_before() {
         }
     }
 }
+
+#[test]
+fn a_list_numbers_the_words_and_lacks_none_that_the_recipe_names() {
+    let texts = [("train", "a b\nc a\n"), ("valid", "d a\n\n"), ("vocabulary", "<S> 9\na 5\n<UNK> 3\nb 1\n")];
+    let unit = "kind = 'word', end_of_line = '<S>', unknown = '<UNK>'";
+    let of = |texts: &[(&str, &str)], size: u32| {
+        let (folder, reader) = files(texts);
+        let data = data(&reader, unit, &format!("size = {size}, order = 'appearance', of = 'list'"));
+        prepare_language(&data, None, folder.path())
+    };
+    let prepared = of(&texts, 4).unwrap();
+    assert_eq!(&*prepared.splits["train"].units, [1, 3, 0, 2, 1, 0]);
+    assert_eq!(&*prepared.splits["valid"].units, [2, 1, 0, 0]);
+    assert_eq!(prepared.splits.len(), 2, "the list is not a split");
+    let error = of(&texts, 5).unwrap_err().to_string();
+    assert!(error.contains("has 4 different units") && error.contains("hint:"), "{error}");
+    let without = [texts[0], texts[1], ("vocabulary", "a\n<UNK>\nb\nc\n")];
+    let error = of(&without, 4).unwrap_err().to_string();
+    assert!(error.contains("does not have the word \"<S>\""), "{error}");
+    assert!(of(&texts[..2], 4).unwrap_err().to_string().contains("vocabulary"));
+}
+
+#[test]
+fn sentences_train_and_evaluate_with_the_end_of_lines() {
+    let (folder, reader) = files(&[("train", "a b\nc\na c b\n"), ("valid", "a b\nc\n")]);
+    let mut data = data(&reader, WORDS, "size = 4, order = 'appearance', of = 'training'");
+    #[derive(serde::Deserialize)]
+    struct Windows {
+        training: zoo_recipes::tasks::language_modelling::TrainingWindowsSpec,
+        valid: zoo_recipes::tasks::language_modelling::EvaluationWindowsSpec,
+    }
+    let Windows { training, valid } = toml::from_str(
+        "training = { kind = 'sentences', rows = 2, steps = 2 }
+        valid = { kind = 'sentences', rows = 2, steps = 2 }",
+    )
+    .unwrap();
+    data.batching = training;
+    data.eval.get_mut("valid").unwrap().windows = valid;
+    let prepared = prepare_language(&data, None, folder.path()).unwrap();
+    // Nine units, four in a batch.
+    let windows = TrainingWindows::new(&prepared, &data, 1).unwrap();
+    assert_eq!(windows.per_epoch(), 2);
+    assert!(windows.batch(0, 0).begins && !windows.batch(1, 0).begins, "the state goes on");
+    let ahead: Vec<WindowBatch> = windows.ahead(1, 0, |_| true).map(Result::unwrap).collect();
+    assert_eq!(ahead, [windows.batch(1, 0), windows.batch(1, 1)]);
+    // a b <eos> and c <eos>: the first row has a third unit.
+    let batches: Vec<_> = prepared.evaluation("valid", &data).unwrap().collect();
+    let counts = |batch: &WindowBatch| batch.targets.iter().filter(|unit| **unit != NO_TARGET).count();
+    assert_eq!(
+        batches.iter().map(|(batch, given)| (counts(batch), *given)).collect::<Vec<_>>(),
+        [(4, 0), (1, 0)]
+    );
+}

@@ -247,6 +247,7 @@ pub fn phase<M: Module, B>(recipe: &Common, aim: Aim<M, B>, last_update: Option<
     Ok(phase
         .averaged(recipe.train.loss_mean)
         .clipped(recipe.train.clip_norm)
+        .grouped(&recipe.train.groups)
         .with_bias_lr(recipe.train.bias_lr)
         .adapted(recipe.train.larc.as_ref())
         .regularized(recipe.train.regularizer.as_ref())

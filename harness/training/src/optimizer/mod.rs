@@ -4,6 +4,7 @@
 //! and rounded once.
 
 mod adadelta;
+mod adagrad;
 mod adam;
 mod novograd;
 mod rmsprop;
@@ -16,6 +17,7 @@ use zoo_recipes::{EpsilonPlace, OptimizerSpec};
 use crate::flat::Flat;
 
 pub use adadelta::Adadelta;
+pub use adagrad::Adagrad;
 pub use adam::Adam;
 pub use novograd::{Novograd, NovogradSettings};
 pub use rmsprop::Rmsprop;
@@ -135,6 +137,7 @@ pub fn optimizer(spec: &OptimizerSpec) -> Box<dyn Optimizer> {
         }
         OptimizerSpec::Rmsprop { rho, epsilon } => Box::new(Rmsprop::new(rho, epsilon)),
         OptimizerSpec::Adadelta { rho, epsilon } => Box::new(Adadelta::new(rho, epsilon)),
+        OptimizerSpec::Adagrad { initial_accumulator } => Box::new(Adagrad::new(initial_accumulator)),
     }
 }
 

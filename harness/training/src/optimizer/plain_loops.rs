@@ -99,8 +99,12 @@ fn by_rule(spec: &OptimizerSpec, n: usize) -> Bits {
 
 /// Updates value by value.
 fn by_plain_loop(spec: &OptimizerSpec, n: usize, add_product: AddProduct) -> Bits {
+    let first = match spec {
+        OptimizerSpec::Adagrad { initial_accumulator } => *initial_accumulator as f32,
+        _ => 0.0,
+    };
     let mut values_of: Vec<Value> =
-        values(n, 0).into_iter().map(|w| Value { w, first: 0.0, second: 0.0 }).collect();
+        values(n, 0).into_iter().map(|w| Value { w, first, second: 0.0 }).collect();
     let mut square = None;
     for update in 1..=UPDATES {
         let scale = novograd_scale(spec, &mut square);
@@ -114,7 +118,7 @@ fn by_plain_loop(spec: &OptimizerSpec, n: usize, add_product: AddProduct) -> Bit
         }
         OptimizerSpec::Sgd { momentum: 0.0, .. } => &[],
         OptimizerSpec::Sgd { .. } => &[("velocity", |v| v.first)],
-        OptimizerSpec::Rmsprop { .. } => &[("squares", |v| v.first)],
+        OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adagrad { .. } => &[("squares", |v| v.first)],
         OptimizerSpec::Adadelta { .. } => &[("squares", |v| v.first), ("steps", |v| v.second)],
         OptimizerSpec::Novograd { .. } => &[("first", |v| v.first)],
     };
@@ -187,6 +191,11 @@ fn step(spec: &OptimizerSpec, update: i32, scale: f32, value: &mut Value, g: f32
             let g = g * scale;
             *first = add_product(*first, rho as f32, g * g * (1.0 - rho) as f32);
             *w -= g * lr as f32 / (first.sqrt() + epsilon as f32);
+        }
+        OptimizerSpec::Adagrad { .. } => {
+            let g = g * scale;
+            *first = add_product(g, g, *first);
+            *w -= g * lr as f32 / first.sqrt();
         }
         OptimizerSpec::Adadelta { rho, epsilon } => {
             let (g, rho, rest, epsilon) = (g * scale, rho as f32, (1.0 - rho) as f32, epsilon as f32);

@@ -6,6 +6,7 @@ mod acoustic;
 mod classifier;
 mod language;
 mod parity;
+mod sampled_language;
 mod synthesis;
 mod text;
 mod training;

@@ -104,6 +104,12 @@ pub enum OptimizerSpec {
         /// Epsilon, added under both roots.
         epsilon: f64,
     },
+    /// Adagrad (Duchi et al. 2011): a = a + g^2, w = w - lr g / sqrt(a), without an epsilon
+    /// (TensorFlow's `AdagradOptimizer`).
+    Adagrad {
+        /// First value of a, above 0.
+        initial_accumulator: f64,
+    },
 }
 
 /// Parameters that AdamW decays.

@@ -28,6 +28,9 @@ pub struct TrainSpec {
     /// Gradients are scaled down to this global norm. Absent: no clipping.
     #[serde(default)]
     pub clip_norm: Option<f64>,
+    /// Groups of parameters whose gradients are scaled or clipped separately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GradientGroupSpec>,
     /// Limits each parameter's gradient by the parameter's norm (LARC). Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub larc: Option<LarcSpec>,
@@ -86,6 +89,23 @@ pub struct TakenSpec {
     pub to: String,
 }
 
+/// Parameters whose gradients are scaled or clipped separately. Those of no group are neither scaled
+/// nor clipped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GradientGroupSpec {
+    /// Beginning of the paths of the group's parameters, whole names: `layers` for
+    /// `layers.0.weight_ih`.
+    pub parameters: String,
+    /// Factor of the gradients, after clipping. Absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+    /// The group's gradients are scaled down to this norm over all of its parameters. Absent: no
+    /// clipping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+}
+
 /// How the loss averages over the batches of an update. Both ways give the same result if all
 /// batches count equally much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -130,11 +150,20 @@ pub struct CheckpointSpec {
     /// (NVIDIA's `--ema`). Absent: no average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ema: Option<f64>,
+    /// Beginnings of the paths of the parameters that `ema` averages, whole names; the others are
+    /// evaluated as they are. Empty: all are averaged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ema_of: Vec<String>,
 }
 
 impl Default for CheckpointSpec {
     fn default() -> Self {
-        Self { every_updates: every_updates(), evaluate: EvaluatedWeights::default(), ema: None }
+        Self {
+            every_updates: every_updates(),
+            evaluate: EvaluatedWeights::default(),
+            ema: None,
+            ema_of: vec![],
+        }
     }
 }
 

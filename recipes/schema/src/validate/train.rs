@@ -23,6 +23,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         findings.above_zero(norm, "train.clip_norm");
     }
 
+    groups(recipe, findings);
     if let Some(larc) = &train.larc {
         findings.above_zero(larc.eta, "train.larc.eta");
         findings.not_negative(larc.min_update, "train.larc.min_update");
@@ -75,6 +76,12 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         });
     }
 
+    findings.require(
+        train.checkpoint.ema_of.is_empty() || train.checkpoint.ema.is_some(),
+        "train.checkpoint.ema_of",
+        || "`ema_of` says what `train.checkpoint.ema` averages, which is not given".to_owned(),
+    );
+
     match &train.optimizer {
         OptimizerSpec::Adam { beta1, beta2, epsilon, .. }
         | OptimizerSpec::LazyAdam { beta1, beta2, epsilon, .. } => {
@@ -95,6 +102,9 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
         OptimizerSpec::Rmsprop { rho, epsilon } | OptimizerSpec::Adadelta { rho, epsilon } => {
             findings.share(*rho, "train.optimizer.rho");
             findings.above_zero(*epsilon, "train.optimizer.epsilon");
+        }
+        OptimizerSpec::Adagrad { initial_accumulator } => {
+            findings.above_zero(*initial_accumulator, "train.optimizer.initial_accumulator");
         }
         OptimizerSpec::Sgd { momentum, weight_decay, nesterov, velocity } => {
             findings.share(*momentum, "train.optimizer.momentum");
@@ -145,6 +155,38 @@ fn transfer(transfer: &TransferSpec, recipe: &Recipe, findings: &mut Findings<'_
         let twice = known.into_iter().any(|known| known == to || inside(known, to) || inside(to, known));
         findings.require(!twice, &format!("{path}.to"), || format!("`{to}` is taken twice"));
     }
+}
+
+/// Checks the groups of parameters whose gradients are treated apart.
+fn groups(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    let train = &recipe.train;
+    for (at, group) in train.groups.iter().enumerate() {
+        let path = format!("train.groups.{at}");
+        findings.said(&group.parameters, &format!("{path}.parameters"));
+        let begins = |path: &str, name: &str| {
+            path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let both = train.groups[..at]
+            .iter()
+            .map(|other| (&other.parameters, &group.parameters))
+            .find(|(other, this)| begins(other, this) || begins(this, other));
+        findings.require(both.is_none(), &format!("{path}.parameters"), || {
+            format!("two groups are of `{}`", both.map_or("", |(other, this)| other.max(this)))
+        });
+        findings.require(group.factor.is_some() || group.clip_norm.is_some(), &path, || {
+            "the group is neither scaled nor clipped: give `factor` or `clip_norm`".to_owned()
+        });
+        for (number, key) in [(group.factor, "factor"), (group.clip_norm, "clip_norm")] {
+            if let Some(number) = number {
+                findings.above_zero(number, &format!("{path}.{key}"));
+            }
+        }
+    }
+    let other = train.clip_norm.is_some() || train.larc.is_some();
+    findings.require(train.groups.is_empty() || !other, "train.groups", || {
+        "`train.groups` says how each group's gradient is clipped, so `train.clip_norm` and `train.larc` do not"
+            .to_owned()
+    });
 }
 
 /// Checks a selection of the best validation by a score, or among late epochs only.

@@ -495,6 +495,6 @@ fn parity_is_published_only_where_both_scores_are_printed() {
         "transformer-big-nvidia 6",
     ];
     assert_eq!(published, pairs);
-    assert_eq!(counts[&Statement::Extended], 6);
-    assert_eq!(counts[&Statement::Own], 73);
+    assert_eq!(counts[&Statement::Extended], 8);
+    assert_eq!(counts[&Statement::Own], 76);
 }

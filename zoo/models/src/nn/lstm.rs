@@ -3,6 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
+use super::projection::projected_steps;
 use super::{Biases, Init, Recurrent};
 use crate::Pass;
 use crate::ops::{self, Sequences};
@@ -10,7 +11,7 @@ use crate::ops::{self, Sequences};
 /// State of an LSTM layer: `[sequences, hidden]` each, FP32.
 #[derive(Debug, Clone)]
 pub struct LstmState {
-    /// Output state.
+    /// Output state, as wide as the output.
     pub h: Tensor<2>,
     /// Cell state.
     pub c: Tensor<2>,
@@ -22,12 +23,14 @@ pub struct LstmState {
 pub struct Lstm {
     /// Shape `[4 hidden, in]`.
     pub weight_ih: Param<Tensor<2>>,
-    /// Shape `[4 hidden, hidden]`.
+    /// Shape `[4 hidden, hidden]`; `[4 hidden, width]` with a projection.
     pub weight_hh: Param<Tensor<2>>,
     /// Shape `[4 hidden]`.
     pub bias_ih: Option<Param<Tensor<1>>>,
     /// Shape `[4 hidden]`. It is added to `bias_ih` and has the same gradient.
     pub bias_hh: Option<Param<Tensor<1>>>,
+    /// Projection of the output, shape `[width, hidden]` (Sak et al. 2014; PyTorch's `proj_size`).
+    pub weight_hr: Option<Param<Tensor<2>>>,
 }
 
 impl Lstm {
@@ -38,6 +41,29 @@ impl Lstm {
         init: &Init,
         input: usize,
         hidden: usize,
+        biases: Biases,
+        bound: f64,
+        forget_bias: Option<f32>,
+    ) -> Self {
+        Self::sized(init, [input, hidden, hidden], biases, bound, forget_bias)
+    }
+
+    /// A layer whose output is projected. The widths are those of the input, of the cells and of
+    /// the output; the bounds are those of the weights and of the projection. See [`Self::new`].
+    pub fn projected(
+        init: &Init,
+        [input, hidden, width]: [usize; 3],
+        biases: Biases,
+        [bound, of_projection]: [f64; 2],
+        forget_bias: Option<f32>,
+    ) -> Self {
+        let weight_hr = Some(init.at("weight_hr").uniform([width, hidden], of_projection));
+        Self { weight_hr, ..Self::sized(init, [input, hidden, width], biases, bound, forget_bias) }
+    }
+
+    fn sized(
+        init: &Init,
+        [input, hidden, width]: [usize; 3],
         biases: Biases,
         bound: f64,
         forget_bias: Option<f32>,
@@ -62,9 +88,10 @@ impl Lstm {
         };
         Self {
             weight_ih: init.at("weight_ih").uniform([4 * hidden, input], bound),
-            weight_hh: init.at("weight_hh").uniform([4 * hidden, hidden], bound),
+            weight_hh: init.at("weight_hh").uniform([4 * hidden, width], bound),
             bias_ih: biases.first().map(|drawn| bias("bias_ih", drawn, forget_bias)),
             bias_hh: biases.second().map(|drawn| bias("bias_hh", drawn, forget_bias.map(|_| 0.0))),
+            weight_hr: None,
         }
     }
 
@@ -104,6 +131,10 @@ impl Recurrent for Lstm {
         pass: &Pass,
     ) -> (Tensor<2>, LstmState) {
         let gates = self.gates(x, pass);
+        if let Some(projection) = &self.weight_hr {
+            let weights = [self.weight_hh.val(), projection.val()];
+            return projected_steps(gates, weights, sequences, state, pass);
+        }
         let state = state.map(|state| (state.h, state.c));
         let (out, (h, c)) = ops::lstm(gates, self.weight_hh.val(), state, sequences, pass);
         (out, LstmState { h, c })

@@ -15,7 +15,9 @@ mod linear;
 mod lstm;
 mod normalized;
 mod positions;
+mod projection;
 mod recurrent;
+mod sampled_softmax;
 mod seen;
 
 pub use attention::Attention;
@@ -34,4 +36,5 @@ pub use lstm::{Lstm, LstmState};
 pub use normalized::{NormalizedConv1d, NormalizedLinear};
 pub use positions::PositionTable;
 pub use recurrent::{Biases, Bidirectional, LayerState, Recurrent, RecurrentLayer};
+pub use sampled_softmax::{Candidates, sampled_softmax};
 pub use seen::Seen;

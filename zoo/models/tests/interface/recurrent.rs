@@ -120,6 +120,7 @@ fn lstm(name: &str, compute: Compute, limit: f32) {
                 weight_hh: case.parameter(&format!("weight_hh_{name}")),
                 bias_ih: case.bias(&format!("bias_ih_{name}")),
                 bias_hh: case.bias(&format!("bias_hh_{name}")),
+                weight_hr: None,
             };
             let state = row(&h, layers.len()).zip(row(&c, layers.len())).map(|(h, c)| LstmState { h, c });
             let sequences = if backwards { sequences.reversed() } else { sequences.clone() };
@@ -141,7 +142,7 @@ fn lstm(name: &str, compute: Compute, limit: f32) {
         leaf.iter().for_each(|leaf| case.check_gradient(key, leaf, &grads, limit));
     }
     for (name, layer) in layers {
-        let Lstm { weight_ih, weight_hh, bias_ih, bias_hh } = layer;
+        let Lstm { weight_ih, weight_hh, bias_ih, bias_hh, weight_hr: _ } = layer;
         check_weights(&case, &name, [weight_ih, weight_hh], [bias_ih, bias_hh], &grads, limit);
     }
 }

@@ -197,7 +197,7 @@ fn bytes_moved(recipe: &Recipe) -> Option<u64> {
             return None;
         }
         OptimizerSpec::Adam { .. } | OptimizerSpec::LazyAdam { .. } | OptimizerSpec::Adamw { .. } => 2,
-        OptimizerSpec::Novograd { .. } | OptimizerSpec::Rmsprop { .. } => 1,
+        OptimizerSpec::Novograd { .. } | OptimizerSpec::Rmsprop { .. } | OptimizerSpec::Adagrad { .. } => 1,
         OptimizerSpec::Adadelta { .. } => 2,
         OptimizerSpec::Sgd { momentum, .. } => u64::from(momentum != 0.0),
     };

@@ -3,7 +3,7 @@
 use zoo_datasets::tasks::language_modelling::{PreparedLanguage, WindowBatch};
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
-use zoo_models::tasks::language_modelling::{LanguageModel, losses};
+use zoo_models::tasks::language_modelling::{LanguageModel, NO_TARGET, losses};
 use zoo_recipes::tasks::language_modelling::LanguageUnitSpec;
 use zoo_results::metrics::{LikelihoodRecord, ModelState};
 
@@ -37,7 +37,7 @@ pub fn decode(
         let before = state.take().filter(|_| carries && !batch.begins);
         let (nats, after) = losses(model, &batch, before, &mut Pass::evaluation(compute));
         state = Some(after);
-        hypotheses.push(record(recipe, nats, batch.targets.len() as u64, given, carries).to_string());
+        hypotheses.push(record(recipe, nats, batch.predicted() as u64, given, carries).to_string());
         ctx.progress.step(&Step { done: hypotheses.len() as u64, total, ..Step::default() });
     }
     let samples = vec![sample_of(recipe, prepared, model, Sampling::default())];
@@ -52,7 +52,8 @@ pub fn references(recipe: &Recipe, prepared: &PreparedLanguage, eval: &str) -> R
 
 /// The units that a batch predicts, row by row, as one line.
 fn reference(batch: &WindowBatch, prepared: &PreparedLanguage) -> String {
-    let names = batch.targets.iter().map(|id| prepared.units.name(*id));
+    let there = batch.targets.iter().filter(|target| **target != NO_TARGET);
+    let names = there.map(|id| prepared.units.name(*id));
     match prepared.units.are_words() {
         true => names.collect::<Vec<_>>().join(" "),
         false => names

@@ -14,7 +14,8 @@ pub fn of_shape(recipe: &Recipe, [sentences, tokens]: [u32; 2]) -> Recipe {
     match &mut recipe.data.batching {
         TrainingWindowsSpec::Contiguous { rows, steps, .. }
         | TrainingWindowsSpec::Random { rows, steps, .. }
-        | TrainingWindowsSpec::Chunks { rows, steps, .. } => {
+        | TrainingWindowsSpec::Chunks { rows, steps, .. }
+        | TrainingWindowsSpec::Sentences { rows, steps } => {
             (*rows, *steps) = (sentences, tokens);
         }
     }

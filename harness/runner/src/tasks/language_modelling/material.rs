@@ -66,7 +66,7 @@ impl Material for Text {
     }
 
     fn amounts(batch: &WindowBatch) -> (u64, u64) {
-        (batch.inputs.len() as u64, batch.targets.len() as u64)
+        (batch.inputs.len() as u64, batch.predicted() as u64)
     }
 
     fn examples(batch: &WindowBatch) -> u64 {
@@ -88,7 +88,7 @@ struct WindowSource {
 impl WindowSource {
     fn fetched(batch: datasets::WindowBatch) -> Fetched<WindowBatch> {
         let batch = of_models(batch);
-        Fetched { tokens: batch.targets.len() as u64, batch }
+        Fetched { tokens: batch.predicted() as u64, batch }
     }
 }
 

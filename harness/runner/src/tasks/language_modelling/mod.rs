@@ -14,11 +14,10 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use zoo_models::Cost;
-use zoo_models::tasks::language_modelling::cost;
-use zoo_recipes::tasks::language_modelling::LanguageLossSpec;
+use zoo_models::tasks::language_modelling::{LanguageModel, cost};
 use zoo_recipes::tasks::language_modelling::{
-    EvaluationWindowsSpec, LanguageModelSpec, LanguageReaderSpec, LanguageUnitSpec, LossDivisor, LossOver,
-    TrainingWindowsSpec, WordRules,
+    EvaluationWindowsSpec, LanguageLossSpec, LanguageModelSpec, LanguageReaderSpec, LanguageUnitSpec,
+    LossDivisor, LossOver, TrainingWindowsSpec, WordRules,
 };
 use zoo_recipes::{Document, RecipeOf};
 use zoo_results::metrics::{OfTerm, Unit};
@@ -47,6 +46,11 @@ const WORDS_OF_LINE: f64 = 22.0;
 const WORDS_OF_REVIEW: f64 = 271.0;
 const CHARACTERS_OF_LINE: f64 = 28.0;
 
+/// Most units of a model that is built to be counted.
+const MOST_BUILT: u64 = 50_000;
+/// The same of a model whose softmax is sampled because its tables are large.
+const MOST_BUILT_SAMPLED: u64 = 1_000;
+
 /// A recipe of this task.
 pub type Recipe = RecipeOf<zoo_recipes::LanguageModelling>;
 
@@ -60,6 +64,15 @@ impl LanguageModelling<'_> {
     fn units(&self) -> u64 {
         u64::from(self.recipe.data.vocabulary.size)
     }
+
+    /// Number of units of a model that is built to be counted. A table has as many rows as there
+    /// are units; hundreds of thousands more of them show nothing.
+    fn built_units(&self) -> u64 {
+        self.units().min(match self.recipe.loss {
+            LanguageLossSpec::CrossEntropy { .. } => MOST_BUILT,
+            LanguageLossSpec::SampledSoftmax { .. } => MOST_BUILT_SAMPLED,
+        })
+    }
 }
 
 impl Task for LanguageModelling<'_> {
@@ -72,7 +85,7 @@ impl Task for LanguageModelling<'_> {
         let sets = self.recipe.data.eval.values().map(|set| set.windows.shape()[1]);
         let longest = sets.chain([steps]).max().unwrap_or(steps);
         let reads = match self.recipe.model {
-            LanguageModelSpec::Lstm(lstm) => !lstm.tied || lstm.width == lstm.units,
+            LanguageModelSpec::Lstm(lstm) => !lstm.tied || lstm.width == lstm.output(),
             LanguageModelSpec::LayerNormLstm(_) => true,
             LanguageModelSpec::Gpt(gpt) => {
                 longest <= gpt.context && gpt.heads > 0 && gpt.width.is_multiple_of(gpt.heads)
@@ -152,7 +165,8 @@ impl Task for LanguageModelling<'_> {
     }
 
     fn training_unit(&self, of: OfTerm) -> Option<Unit> {
-        let LanguageLossSpec::CrossEntropy { over } = self.recipe.loss;
+        // A loss among drawn units is not a likelihood.
+        let LanguageLossSpec::CrossEntropy { over } = self.recipe.loss else { return None };
         let unit = Some(unit(self.recipe));
         match of {
             OfTerm::Likelihood | OfTerm::Perplexity => unit,
@@ -166,19 +180,21 @@ impl Task for LanguageModelling<'_> {
     }
 
     fn parity(&self) -> Found {
-        parity::parity(&self.recipe.model)
+        parity::parity(self.recipe)
     }
 
     fn align(&self, aligner: &mut Aligner) -> Found {
-        parity::align(&self.recipe.model, aligner)
+        parity::align(self.recipe, aligner)
     }
 
     fn counted(&self) -> std::result::Result<(u64, String), String> {
-        Ok((self.cost().parameters, format!("{} units", self.units())))
+        let units = self.built_units();
+        Ok((cost(&self.recipe.model, units).parameters, format!("{units} units")))
     }
 
     fn built(&self) -> std::result::Result<u64, String> {
-        Ok(learned(&Text { prepared: None }.model(self.recipe, 0, &Device::flex())))
+        let units = self.built_units() as usize;
+        Ok(learned(&LanguageModel::new(&self.recipe.model, units, 0, 1, &Device::flex())))
     }
 
     fn prepare(&self, ctx: &Context, base: &Path, _: Sets<'_>) -> Result<Box<dyn Ready>> {

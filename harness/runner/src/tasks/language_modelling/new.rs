@@ -5,7 +5,8 @@ use std::path::Path;
 
 use zoo_datasets::tasks::language_modelling::{TrainingWindows, own_lines, own_units, prepare_language};
 use zoo_recipes::tasks::language_modelling::{
-    LanguageDataSpec, LanguageReaderSpec, LanguageSetSpec, LanguageUnitSpec, VocabularySplits,
+    LanguageDataSpec, LanguageReaderSpec, LanguageSetSpec, LanguageUnitSpec, VocabularyOrder,
+    VocabularySplits,
 };
 use zoo_recipes::{DataStatus, Document};
 
@@ -70,6 +71,12 @@ fn own_data(args: &NewArgs, base: &Document, of_base: &Recipe) -> Result<Languag
     data.corpus = None;
     data.share = None;
     data.reader = LanguageReaderSpec::Text { files, training_share };
+    if data.vocabulary.of == VocabularySplits::List {
+        // The list is of another text. Its words come by falling count and occur three times at
+        // least (LM1B), and so do these.
+        data.vocabulary.order = VocabularyOrder::Openseq2seq;
+        data.vocabulary.least_count = Some(3);
+    }
     data.vocabulary.of = VocabularySplits::All;
     Ok(data)
 }
@@ -100,10 +107,14 @@ fn recipe(
     .into_iter()
     .filter_map(|(key, there)| there.then_some(key))
     .collect();
+    let counted = match of_base.data.vocabulary.of {
+        VocabularySplits::List => "order = \"openseq2seq\"\nleast_count = 3\n",
+        _ => "",
+    };
     let mut text = format!(
         "# zoo reproduce ./{name}.toml\n#\n# Own text, everything else as in {base}; `zoo show ./{name}.toml --toml` shows all of it.\n\n\
          [recipe]\nbase = \"{base}\"\nname = \"{name}\"\nsummary = \"{name}: {lines} lines, {size} different {unit}\"\n\
-         origin = \"this file\"\n{status}without = [{without}]\n\n[data.vocabulary]\nsize = {size}\nof = \"all\"\n\n[data.reader]\n",
+         origin = \"this file\"\n{status}without = [{without}]\n\n[data.vocabulary]\nsize = {size}\nof = \"all\"\n{counted}\n[data.reader]\n",
         name = args.name,
         base = base.name(),
         size = data.vocabulary.size,

@@ -1,49 +1,68 @@
-//! Parity fixture of language models.
+//! Parity fixtures of language models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 use zoo_recipes::RecurrentBiases;
-use zoo_recipes::tasks::language_modelling::LanguageModelSpec;
-use zoo_training::tasks::language_modelling::LanguageCase;
+use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec};
+use zoo_training::tasks::language_modelling::{LanguageCase, SampledCase};
 
+use super::Recipe;
 use crate::task::aligner::{Aligner, Found};
 use crate::task::fixtures::FIXTURES;
 
 /// File name of the fixture.
 const FILE: &str = "language.safetensors";
 
-/// Description of the fixture's models.
+/// File name of the fixture of models that are trained with a sampled softmax.
+const SAMPLED: &str = "big_lstm.safetensors";
+
+/// Description of a fixture's models.
 #[derive(Deserialize)]
 struct Described {
     cases: BTreeMap<String, DescribedCase>,
 }
 
-/// A model of the fixture.
+/// A model of a fixture.
 #[derive(Deserialize)]
 struct DescribedCase {
     model: LanguageModelSpec,
 }
 
-static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let described: Described = FIXTURES.described(FILE);
+/// Wirings of the models of a fixture.
+fn known(file: &str) -> BTreeSet<String> {
+    let described: Described = FIXTURES.described(file);
     described.cases.values().map(|case| wiring(&case.model)).collect()
-});
+}
 
-/// The fixture's path, if it has a model with the wiring of `spec`.
-pub fn parity(spec: &LanguageModelSpec) -> Found {
-    let wiring = wiring(spec);
-    match KNOWN.contains(&wiring) {
-        true => Ok(format!("tests/fixtures/{FILE}")),
-        false => Err(format!("tests/fixtures/{FILE} has no {wiring}")),
+static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(|| known(FILE));
+static KNOWN_SAMPLED: LazyLock<BTreeSet<String>> = LazyLock::new(|| known(SAMPLED));
+
+/// The fixture's path, if it has a model with the wiring of the recipe's, and its loss.
+pub fn parity(recipe: &Recipe) -> Found {
+    let wiring = wiring(&recipe.model);
+    let (file, known) = match recipe.loss {
+        LanguageLossSpec::CrossEntropy { .. } => (FILE, &*KNOWN),
+        LanguageLossSpec::SampledSoftmax { .. } => (SAMPLED, &*KNOWN_SAMPLED),
+    };
+    match known.contains(&wiring) {
+        true => Ok(format!("tests/fixtures/{file}")),
+        false => Err(format!("tests/fixtures/{file} has no {wiring}")),
     }
 }
 
-/// Recomputes the models of the fixture.
-pub fn align(spec: &LanguageModelSpec, aligner: &mut Aligner) -> Found {
-    parity(spec)?;
-    aligner.models(FILE, LanguageCase::read_all, LanguageCase::follow)
+/// Recomputes the models of the recipe's fixture.
+pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
+    parity(recipe)?;
+    match recipe.loss {
+        LanguageLossSpec::CrossEntropy { .. } => {
+            aligner.models(FILE, LanguageCase::read_all, LanguageCase::follow)
+        }
+        LanguageLossSpec::SampledSoftmax { .. } => {
+            aligner.models(SAMPLED, SampledCase::read_all, SampledCase::follow)
+        }
+    }
 }
 
 /// Kind of a model and its options, without sizes and initial values.
@@ -55,7 +74,8 @@ fn wiring(spec: &LanguageModelSpec) -> String {
                 RecurrentBiases::OneOfZeros => "one bias",
                 _ => "two biases",
             };
-            format!("{softmax} LSTM with {biases}")
+            let projection = if spec.projection.is_some() { " and projections" } else { "" };
+            format!("{softmax} LSTM with {biases}{projection}")
         }
         LanguageModelSpec::LayerNormLstm(_) => "tied layer-normalised LSTM".to_owned(),
         LanguageModelSpec::Gpt(_) => "Transformer without biases".to_owned(),

@@ -204,7 +204,7 @@ impl Reference {
             | OptimizerSpec::Novograd { epsilon, .. }
             | OptimizerSpec::Rmsprop { epsilon, .. }
             | OptimizerSpec::Adadelta { epsilon, .. } => *epsilon < 1e-4,
-            OptimizerSpec::Sgd { .. } => false,
+            OptimizerSpec::Sgd { .. } | OptimizerSpec::Adagrad { .. } => false,
         };
         let floor = if tiny { 1e-4 * largest_gradient } else { 0.0 };
         let device = model.devices().into_iter().next().map(Device::inner).unwrap_or_else(Device::flex);

@@ -108,3 +108,24 @@ fn a_checkpoint_without_a_mean_is_none_of_such_a_run() {
     let error = new(averaging(folder.path())).resume().unwrap_err();
     assert!(matches!(&error, TrainError::OtherRun { what, .. } if what.contains("mean")), "{error}");
 }
+
+#[test]
+fn parameters_of_no_mean_are_evaluated_as_they_are_also_after_a_stop() {
+    let means = plain();
+    let of = |folder: &Path| TrainSettings { ema_of: vec!["hidden".to_owned()], ..averaging(folder) };
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let mut watch = Watch { stop_after: Some((7, &stop)), ..Watch::default() };
+    run_logged(&mut new(of(folder.path())), &mut source(), &mut watch, &stop);
+    let mut trainer = new(of(folder.path()));
+    assert_eq!(trainer.resume().unwrap(), Vec::<String>::new());
+    run(&mut trainer, &mut source());
+    let found = by_path(trainer.folder().evaluated(&EvaluatedWeights::Last).unwrap().weights);
+    let last = weights(trainer.model());
+    assert_eq!(found.keys().collect::<Vec<_>>(), last.keys().collect::<Vec<_>>());
+    for (path, values) in &found {
+        let due = if path == "hidden" { &means[18] } else { &last };
+        assert_eq!(values, &due[path], "{path}");
+    }
+    assert_ne!(found["hidden"], last["hidden"]);
+}

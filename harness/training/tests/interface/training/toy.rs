@@ -197,6 +197,7 @@ pub fn settings(folder: &Path) -> TrainSettings {
         checkpoint_every: 3,
         evaluate: EvaluatedWeights::MeanOfEpochs { epochs: 3 },
         ema: None,
+        ema_of: Vec::new(),
         log_every: 2,
         folder: folder.to_path_buf(),
         diverged_after: 20,

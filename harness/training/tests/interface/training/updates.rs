@@ -9,7 +9,9 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use zoo_models::parameters;
 use zoo_models::precision::{Compute, matmul, to_f32};
 use zoo_models::{Objective, Pass, Term};
-use zoo_recipes::{LossScalingSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec, Velocity};
+use zoo_recipes::{
+    GradientGroupSpec, LossScalingSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec, Velocity,
+};
 use zoo_training::flat::Flat;
 use zoo_training::parts::{Part, Unwatched, Watch};
 use zoo_training::reduce::{Local, ReduceError, Reducer};
@@ -93,6 +95,25 @@ fn micro_batches_of_unequal_size_equal_the_large_batch() {
         .map(|(a, b)| (a - f64::from(*b)).abs())
         .fold(0.0, f64::max);
     assert!(wrong > 1e-3, "{wrong}");
+}
+
+/// Groups are clipped after the loss scale is divided out: a power of two changes nothing.
+#[test]
+fn groups_of_gradients_are_the_same_under_a_loss_scale() {
+    let group = |parameters: &str, factor, clip_norm| GradientGroupSpec {
+        parameters: parameters.to_owned(),
+        factor,
+        clip_norm,
+    };
+    let update = |scaling: &LossScalingSpec, groups: &[GradientGroupSpec]| {
+        let mut phase = phase(&sgd(), &constant(0.1), scaling).grouped(groups);
+        step(&mut phase, Toy::new(1), &[plain(0)], Compute::FP32).0
+    };
+    let groups = [group("embedding", Some(4.0), None), group("hidden", None, Some(0.01))];
+    let scaled = update(&LossScalingSpec::Static { scale: 128.0 }, &groups);
+    assert_eq!(weights(&scaled), weights(&update(&LossScalingSpec::None, &groups)));
+    let without = update(&LossScalingSpec::None, &[]);
+    assert!(weights(&scaled)["hidden"] != weights(&without)["hidden"], "the group is clipped");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What a schema cannot say of a language modelling recipe.
 
 use super::{
-    EvaluationWindowsSpec, LanguageDataSpec, LanguageModelSpec, LanguageModelling, LanguageReaderSpec,
-    LanguageUnitSpec, TrainingWindowsSpec, VocabularyOrder,
+    EvaluationWindowsSpec, LanguageDataSpec, LanguageLossSpec, LanguageModelSpec, LanguageModelling,
+    LanguageReaderSpec, LanguageUnitSpec, TrainingWindowsSpec, VocabularyOrder, VocabularySplits,
 };
 use crate::spec::{DataBlock, RecipeOf};
 use crate::tasks::Checked;
@@ -16,6 +16,7 @@ impl Checked for LanguageModelling {
         data(&recipe.data, findings);
         model(&recipe.model, findings);
         windows(recipe, findings);
+        lines_and_draws(recipe, findings);
     }
 }
 
@@ -132,9 +133,14 @@ fn model(model: &LanguageModelSpec, findings: &mut Findings<'_, '_>) {
     match model {
         LanguageModelSpec::Lstm(lstm) => {
             findings.share(lstm.dropout, "model.dropout");
-            findings.require(!lstm.tied || lstm.width == lstm.units, "model.tied", || {
-                format!("a tied softmax needs `width` {} equal to `units` {}", lstm.width, lstm.units)
+            findings.require(!lstm.tied || lstm.width == lstm.output(), "model.tied", || {
+                let of = if lstm.projection.is_some() { "projection.width" } else { "units" };
+                format!("a tied softmax needs `width` {} equal to `{of}` {}", lstm.width, lstm.output())
             });
+            if let Some(projection) = lstm.projection {
+                findings.positive(u64::from(projection.width), "model.projection.width");
+                findings.above_zero(projection.bound, "model.projection.bound");
+            }
             if let Some(bound) = lstm.bound {
                 findings.above_zero(bound, "model.bound");
             }
@@ -188,6 +194,51 @@ fn windows(recipe: &RecipeOf<LanguageModelling>, findings: &mut Findings<'_, '_>
         findings.positive(u64::from(steps), &format!("{path}.steps"));
         model_reads(&recipe.model, steps, set.windows.carries(), &path, findings);
     }
+}
+
+/// Checks what windows of whole lines, a vocabulary from a list and a sampled softmax need.
+fn lines_and_draws(recipe: &RecipeOf<LanguageModelling>, findings: &mut Findings<'_, '_>) {
+    let data = &recipe.data;
+    let training = matches!(data.batching, TrainingWindowsSpec::Sentences { .. });
+    let sets = data.eval.values().map(|set| set.windows);
+    let lines =
+        training || sets.into_iter().any(|set| matches!(set, EvaluationWindowsSpec::Sentences { .. }));
+    let ended = matches!(data.unit, LanguageUnitSpec::Word { end_of_line: Some(_), .. });
+    findings.require(!lines || ended, "data.unit.end_of_line", || {
+        "windows of `sentences` need a word at the end of each line: `end_of_line`".to_owned()
+    });
+    let listed = data.vocabulary.of == VocabularySplits::List;
+    if listed {
+        let words = matches!(data.unit, LanguageUnitSpec::Word { .. });
+        findings.require(words, "data.vocabulary.of", || {
+            "a list of units is one of words: `data.unit.kind` must be \"word\"".to_owned()
+        });
+        let order = data.vocabulary.order == VocabularyOrder::Appearance;
+        findings.require(order, "data.vocabulary.order", || {
+            "a list has an order: `order` must be \"appearance\"".to_owned()
+        });
+        let counted = data.vocabulary.least_count.is_some() || data.vocabulary.estimated;
+        findings.require(!counted, "data.vocabulary", || {
+            "a list is not counted: `least_count` and `estimated` do nothing".to_owned()
+        });
+        let apart = matches!(data.reader, LanguageReaderSpec::Text { training_share: None, .. });
+        findings.require(apart, "data.vocabulary.of", || {
+            "a list is a split or file of its own: `data.reader.kind` must be \"text\", without `training_share`"
+                .to_owned()
+        });
+    }
+    let LanguageLossSpec::SampledSoftmax { over: _, sampled, draws } = recipe.loss else { return };
+    findings.positive(u64::from(sampled), "loss.sampled");
+    let order = data.vocabulary.order;
+    let by_count = matches!(order, VocabularyOrder::Frequency | VocabularyOrder::Openseq2seq);
+    findings.require(listed || by_count, "data.vocabulary.order", || {
+        "a sampled softmax draws low numbers most often: `order` must be \"frequency\" or \"openseq2seq\", or `of` \"list\""
+            .to_owned()
+    });
+    let [rows, _] = data.batching.shape();
+    findings.require(draws > 0 && rows.is_multiple_of(draws), "loss.draws", || {
+        format!("{draws} draws do not divide {rows} rows")
+    });
 }
 
 fn model_reads(

@@ -138,6 +138,9 @@ pub enum VocabularySplits {
     Training,
     /// All splits.
     All,
+    /// The split `vocabulary` of the corpus, or the file of that name: each line begins with a
+    /// unit. `order` must be `appearance`: that of the list.
+    List,
 }
 
 /// How the training text forms batches. A window is the input of one row; its targets are the same
@@ -181,6 +184,16 @@ pub enum TrainingWindowsSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_units: Option<u32>,
     },
+    /// Every row reads whole lines, one after the other. A row that has read one takes the next of
+    /// an endless series of passes over the text, each in an order of its own. A line is preceded
+    /// by the unit that ends lines. A window begins with the state at the end of the one before,
+    /// also across lines and passes (LM1B). An epoch has as many batches as one pass fills.
+    Sentences {
+        /// Rows of a batch.
+        rows: u32,
+        /// Units of a window.
+        steps: u32,
+    },
 }
 
 impl TrainingWindowsSpec {
@@ -189,13 +202,14 @@ impl TrainingWindowsSpec {
         match self {
             Self::Contiguous { rows, steps, .. }
             | Self::Random { rows, steps, .. }
-            | Self::Chunks { rows, steps, .. } => [rows, steps],
+            | Self::Chunks { rows, steps, .. }
+            | Self::Sentences { rows, steps } => [rows, steps],
         }
     }
 
     /// Whether a window begins with the state at the end of the one before.
     pub fn carries(self) -> bool {
-        matches!(self, Self::Contiguous { state: WindowState::Carried, .. })
+        matches!(self, Self::Contiguous { state: WindowState::Carried, .. } | Self::Sentences { .. })
     }
 }
 
@@ -272,6 +286,14 @@ pub enum EvaluationWindowsSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_units: Option<u32>,
     },
+    /// The lines in their order; see [`TrainingWindowsSpec::Sentences`]. Every unit is predicted
+    /// once: the last windows of a row may be shorter, or empty.
+    Sentences {
+        /// Rows of a batch.
+        rows: u32,
+        /// Units of a window.
+        steps: u32,
+    },
 }
 
 impl EvaluationWindowsSpec {
@@ -280,20 +302,21 @@ impl EvaluationWindowsSpec {
         match self {
             Self::Contiguous { rows, steps, .. }
             | Self::Random { rows, steps, .. }
-            | Self::Chunks { rows, steps, .. } => [rows, steps],
+            | Self::Chunks { rows, steps, .. }
+            | Self::Sentences { rows, steps } => [rows, steps],
         }
     }
 
     /// Whether a window begins with the state at the end of the one before.
     pub fn carries(self) -> bool {
-        matches!(self, Self::Contiguous { state: WindowState::Carried, .. })
+        matches!(self, Self::Contiguous { state: WindowState::Carried, .. } | Self::Sentences { .. })
     }
 
     /// Number that the summed loss is divided by.
     pub fn divisor(self) -> LossDivisor {
         match self {
             Self::Contiguous { divisor, .. } => divisor,
-            Self::Random { .. } | Self::Chunks { .. } => LossDivisor::Predicted,
+            Self::Random { .. } | Self::Chunks { .. } | Self::Sentences { .. } => LossDivisor::Predicted,
         }
     }
 }

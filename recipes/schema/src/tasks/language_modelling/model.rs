@@ -29,7 +29,8 @@ pub struct LstmModelSpec {
     pub units: u32,
     /// Number of layers.
     pub layers: u32,
-    /// Whether the softmax has the embedding as its weights. `width` must equal `units`.
+    /// Whether the softmax has the embedding as its weights. `width` must equal `units`, or the
+    /// projection's width.
     pub tied: bool,
     /// Dropout of the embedding's output and of each layer's output, new at every step. 0: none.
     pub dropout: f64,
@@ -43,9 +44,32 @@ pub struct LstmModelSpec {
     pub embedding_bound: f64,
     /// Bound of the uniform initial biases of the softmax. 0: zeros.
     pub softmax_bias_bound: f64,
+    /// First value of the biases of the forget gates, in the first bias vector. Absent: that of the
+    /// other biases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forget_bias: Option<f64>,
+    /// A linear map of each layer's output. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<ProjectionSpec>,
+}
+
+/// A linear map, without a bias, of the output of an LSTM layer. Its result takes the output's
+/// place also in the layer's own next step (Sak et al. 2014).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectionSpec {
+    /// Width of the result.
+    pub width: u32,
+    /// Bound of the uniform initial weights.
+    pub bound: f64,
 }
 
 impl LstmModelSpec {
+    /// Width of the output of a layer.
+    pub fn output(&self) -> u32 {
+        self.projection.map_or(self.units, |projection| projection.width)
+    }
+
     /// Bound of the initial weights of the layers.
     pub fn layer_bound(&self) -> f64 {
         self.bound.unwrap_or_else(|| f64::from(self.units).powf(-0.5))
@@ -118,6 +142,38 @@ pub enum LanguageLossSpec {
         /// How the units of a window are put together.
         over: LossOver,
     },
+    /// In training, the cross-entropy among the next unit and some units that are drawn, whose
+    /// scores are corrected by their probabilities: TensorFlow's `sampled_softmax_loss` with its
+    /// log-uniform sampler, for which frequent units have low numbers. Drawn units are different;
+    /// one that is the next unit itself is left out. In evaluation, the cross-entropy of the next
+    /// unit.
+    SampledSoftmax {
+        /// How the units of a window are put together.
+        over: LossOver,
+        /// Number of units that are drawn; all but one, if the text has fewer.
+        sampled: u32,
+        /// Number of draws: parts of the rows of a batch, each with drawn units of its own (the
+        /// GPUs of the source).
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        draws: u32,
+    },
+}
+
+impl LanguageLossSpec {
+    /// How the units of a window are put together.
+    pub fn over(&self) -> LossOver {
+        match self {
+            Self::CrossEntropy { over } | Self::SampledSoftmax { over, .. } => *over,
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// See [`LanguageLossSpec::CrossEntropy`].

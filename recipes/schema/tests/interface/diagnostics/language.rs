@@ -50,3 +50,37 @@ fn a_transformer_reads_windows_within_its_context_and_carries_no_state() {
     wrong(lstm, &gpt(4), "a window of 35 units is longer than the model's context, 32");
     wrong(lstm, &gpt(3), "3 heads do not divide a width of 200");
 }
+
+#[test]
+fn a_sampled_softmax_whole_lines_and_a_list_have_what_they_need() {
+    let wrong = |from: &str, to: &str, message: &str| {
+        let found = findings("lstm-2048-512-1b", from, to);
+        assert!(found.iter().any(|one| one.message.contains(message)), "{message}\nfound:\n{found}");
+    };
+    wrong("sampled = 8192", "sampled = 0", "must be at least 1");
+    wrong("draws = 8", "draws = 5", "5 draws do not divide 2048 rows");
+    wrong("projection = { width = 512", "projection = { width = 0", "must be at least 1");
+    wrong("initial_accumulator = 1.0", "initial_accumulator = 0.0", "must be greater than 0");
+    wrong("factor = 8.0", "factor = 0.0", "must be greater than 0");
+    wrong(", factor = 8.0", "", "the group is neither scaled nor clipped");
+    wrong("\"softmax\", factor", "\"layers\", factor", "two groups are of `layers`");
+    wrong("\"softmax\", factor", "\"layers.0\", factor", "two groups are of `layers.0`");
+    wrong("log_every = 100", "log_every = 100\nclip_norm = 1.0", "says how each group's gradient is clipped");
+    wrong("ema = 0.999, ", "", "`ema_of` says what `train.checkpoint.ema` averages");
+    let unit = |unit: &str| format!("[data]\nunit = {{ {unit} }}\n");
+    let lines = "need a word at the end of each line";
+    wrong("[data]\n", &unit("kind = \"character\""), lines);
+    wrong("[data]\n", &unit("kind = \"character\""), "a list of units is one of words");
+    wrong(
+        "[data]\n",
+        "[data]\nvocabulary = { order = \"frequency\" }\n",
+        "a list has an order: `order` must be \"appearance\"",
+    );
+    wrong("[data]\n", "[data]\nvocabulary = { least_count = 3 }\n", "a list is not counted");
+    wrong("[data]\n", "[data]\nvocabulary = { of = \"training\" }\n", "draws low numbers most often");
+    wrong(
+        "[data]\n",
+        "[data]\nreader = { kind = \"text\", training_share = 0.5 }\n",
+        "a list is a split or file of its own",
+    );
+}

@@ -12,18 +12,21 @@ use crate::Cost;
 pub fn cost(spec: &LanguageModelSpec, units: u64) -> Cost {
     match spec {
         LanguageModelSpec::Lstm(spec) => {
-            let [width, hidden] = [spec.width, spec.units].map(u64::from);
+            let [width, hidden, output] = [spec.width, spec.units, spec.output()].map(u64::from);
             let biases = match spec.biases {
                 RecurrentBiases::OneOfZeros => 1,
                 RecurrentBiases::SecondOfZeros | RecurrentBiases::TwoOfZeros | RecurrentBiases::Two => 2,
             };
             let layer = |at: u32| {
-                let input = if at == 0 { width } else { hidden };
-                Cost::product(false, [input + hidden, 4 * hidden]) + Cost::held(biases * 4 * hidden)
+                let input = if at == 0 { width } else { output };
+                let projection = if spec.projection.is_some() { output } else { 0 };
+                Cost::product(false, [input + output, 4 * hidden])
+                    + Cost::product(false, [hidden, projection])
+                    + Cost::held(biases * 4 * hidden)
             };
             // A tied softmax multiplies with the embedding, whose parameters count once.
             let table = if spec.tied { 0 } else { units * width };
-            let softmax = Cost::product(false, [hidden, units]) + Cost::held(units);
+            let softmax = Cost::product(false, [output, units]) + Cost::held(units);
             (0..spec.layers).map(layer).sum::<Cost>() + softmax + Cost::held(table)
         }
         LanguageModelSpec::LayerNormLstm(spec) => {

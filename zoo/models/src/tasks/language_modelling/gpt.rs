@@ -121,24 +121,28 @@ impl Gpt {
         self.embedding.weight.val().device()
     }
 
-    /// Logits `[rows x steps, units]`, in the compute type, of windows of up to `context` inputs.
+    /// What the softmax reads, `[rows x steps, width]`, of windows of up to `context` inputs.
     ///
     /// # Panics
     /// If a window is longer than the context.
-    pub(super) fn forward(&self, inputs: &[u32], rows: usize, pass: &mut Pass) -> Tensor<2> {
+    pub(super) fn outputs(&self, inputs: &[u32], rows: usize, pass: &mut Pass) -> Tensor<2> {
         let steps = inputs.len() / rows.max(1);
         let context = self.position_embedding.weight.dims()[0];
         assert!(steps <= context, "a window of {steps} units, and {context} positions");
         let ids: Vec<Option<u32>> = inputs.iter().map(|id| Some(*id)).collect();
         let places: Vec<Option<u32>> = (0..inputs.len()).map(|at| Some((at % steps) as u32)).collect();
-        let table = self.embedding.weight.val();
-        let x = ops::embedding(table.clone(), &ids)
+        let x = ops::embedding(self.embedding.weight.val(), &ids)
             + ops::embedding(self.position_embedding.weight.val(), &places);
         let mut x = ops::dropout(x, self.dropout, pass);
         let segments = Segments::own(&vec![steps as u32; rows], true);
         for block in &self.blocks {
             x = block.forward(x, &segments, pass);
         }
-        ops::linear(self.norm.forward(x, pass), table, None, pass)
+        self.norm.forward(x, pass)
+    }
+
+    /// See [`super::LanguageModel::softmax`].
+    pub(super) fn softmax(&self) -> (Tensor<2>, Option<Tensor<1>>) {
+        (self.embedding.weight.val(), None)
     }
 }

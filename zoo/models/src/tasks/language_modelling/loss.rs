@@ -3,17 +3,22 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor, TensorData};
 use zoo_recipes::Smoothing;
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LossOver};
 
-use super::{LanguageModel, ModelState, WindowBatch};
+use super::{LanguageModel, ModelState, NO_TARGET, WindowBatch};
 use crate::Pass;
 use crate::contract::{Objective, Running, Term};
-use crate::ops::{SmoothedTargets, cross_entropy};
+use crate::nn::{Candidates, sampled_softmax};
+use crate::ops::{self, SmoothedTargets, cross_entropy};
 use crate::parameters::host_values;
 
+/// Most logits that an evaluation has at a time: more are computed in parts.
+const MOST_LOGITS: usize = 1 << 28;
+
 /// The training objective of language models: `nll`, in nats, divided by the number of targets.
+/// With a sampled softmax its name is `loss`: in training it is not a likelihood.
 ///
 /// In training the carried state is part of the model: a window begins with the state that the last
 /// accepted update left there. An update that is skipped for an overflow leaves the state as it
@@ -21,6 +26,7 @@ use crate::parameters::host_values;
 #[derive(Debug, Clone)]
 pub struct LanguageLoss {
     weight: f64,
+    sampled: Option<Sampled>,
     /// Whether evaluation carries the state.
     carries: bool,
     /// State at the end of the last training batch, until its update is accepted.
@@ -29,16 +35,44 @@ pub struct LanguageLoss {
     evaluated: Arc<Mutex<Option<ModelState>>>,
 }
 
+/// How candidates of a sampled softmax are drawn.
+#[derive(Debug, Clone)]
+struct Sampled {
+    count: u32,
+    draws: u32,
+    /// Candidates in place of drawn ones.
+    given: Option<Arc<[Candidates]>>,
+}
+
 impl LanguageLoss {
     /// Builds the objective from a recipe's loss settings. `steps` is the number of steps of a
     /// training window; `carries` says whether evaluation carries the state.
     pub fn new(spec: &LanguageLossSpec, steps: u32, carries: bool) -> Self {
-        let LanguageLossSpec::CrossEntropy { over } = spec;
-        let weight = match over {
+        let weight = match spec.over() {
             LossOver::Mean => 1.0,
             LossOver::SumOfSteps => f64::from(steps),
         };
-        Self { weight, carries, trained: Arc::default(), evaluated: Arc::default() }
+        let sampled = match *spec {
+            LanguageLossSpec::CrossEntropy { .. } => None,
+            LanguageLossSpec::SampledSoftmax { sampled, draws, .. } => {
+                Some(Sampled { count: sampled, draws, given: None })
+            }
+        };
+        Self { weight, sampled, carries, trained: Arc::default(), evaluated: Arc::default() }
+    }
+
+    /// Takes these candidates for every batch in place of drawn ones, for comparisons.
+    #[must_use]
+    pub fn with_candidates(mut self, candidates: Vec<Candidates>) -> Self {
+        if let Some(sampled) = &mut self.sampled {
+            sampled.given = Some(candidates.into());
+        }
+        self
+    }
+
+    /// Name of the term.
+    fn name(&self) -> &'static str {
+        if self.sampled.is_some() { "loss" } else { "nll" }
     }
 
     /// Loss summed over the targets of a batch, and state at its end.
@@ -48,11 +82,54 @@ impl LanguageLoss {
         state: Option<ModelState>,
         pass: &mut Pass,
     ) -> (Tensor<1>, ModelState) {
-        let (logits, state) = model.forward(&batch.inputs, batch.rows, state, pass);
-        let units = logits.dims()[1];
-        let targets = SmoothedTargets::new(&batch.targets, units, 0.0, Smoothing::AllClasses);
-        (cross_entropy(logits, &targets).0, state)
+        let (outputs, state) = model.outputs(&batch.inputs, batch.rows, state, pass);
+        let (outputs, targets) = predicted(outputs, &batch.targets);
+        let (weight, bias) = model.softmax();
+        let (rows, units) = (targets.len(), weight.dims()[0]);
+        // The gradient of a weight that is used in parts would be added up part by part.
+        let part = if pass.is_training() { rows } else { (MOST_LOGITS / units.max(1)).max(1) };
+        let losses = targets.chunks(part.max(1)).enumerate().map(|(at, targets)| {
+            let outputs = outputs.clone().narrow(0, at * part, targets.len());
+            let logits = ops::linear(outputs, weight.clone(), bias.clone(), pass);
+            cross_entropy(logits, &SmoothedTargets::new(targets, units, 0.0, Smoothing::AllClasses)).0
+        });
+        let sum = losses.reduce(|sum, part| sum + part);
+        (sum.unwrap_or_else(|| Tensor::zeros([1], &outputs.device())), state)
     }
+
+    /// Loss among the targets and candidates, summed over a batch, and state at its end.
+    fn sampled_nll(
+        sampled: &Sampled,
+        model: &LanguageModel,
+        batch: &WindowBatch,
+        state: Option<ModelState>,
+        pass: &mut Pass,
+    ) -> (Tensor<1>, ModelState) {
+        let (outputs, state) = model.outputs(&batch.inputs, batch.rows, state, pass);
+        let (outputs, targets) = predicted(outputs, &batch.targets);
+        let softmax = model.softmax();
+        let units = softmax.0.dims()[0] as u32;
+        let count = sampled.count.min(units.saturating_sub(1));
+        let candidates = match &sampled.given {
+            Some(given) => given.to_vec(),
+            None => (0..sampled.draws)
+                .filter_map(|_| Some(Candidates::draw(pass.dropout_key()?, count, units)))
+                .collect(),
+        };
+        (sampled_softmax(outputs, softmax, &targets, &candidates, pass), state)
+    }
+}
+
+/// The rows of a model's outputs that have a target, and the targets.
+fn predicted(outputs: Tensor<2>, targets: &[u32]) -> (Tensor<2>, Vec<u32>) {
+    if targets.iter().all(|target| *target != NO_TARGET) {
+        return (outputs, targets.to_vec());
+    }
+    let there = || targets.iter().enumerate().filter(|(_, target)| **target != NO_TARGET);
+    let rows: Vec<i32> = there().map(|(row, _)| row as i32).collect();
+    let count = rows.len();
+    let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [count]), &outputs.device());
+    (outputs.select(0, rows), there().map(|(_, target)| *target).collect())
 }
 
 fn put(place: &Mutex<Option<ModelState>>, state: Option<ModelState>) {
@@ -65,7 +142,7 @@ fn take(place: &Mutex<Option<ModelState>>) -> Option<ModelState> {
 
 impl Objective<LanguageModel, WindowBatch> for LanguageLoss {
     fn counts(&self, batch: &WindowBatch) -> Vec<(&'static str, f64)> {
-        vec![("nll", batch.targets.len() as f64)]
+        vec![(self.name(), batch.predicted() as f64)]
     }
 
     fn terms(&self, model: &LanguageModel, batch: &WindowBatch, pass: &mut Pass) -> Vec<Term> {
@@ -75,13 +152,16 @@ impl Objective<LanguageModel, WindowBatch> for LanguageLoss {
             false => take(&self.evaluated),
         };
         let training = pass.is_training();
-        let (sum, state) = Self::nll(model, batch, state, pass);
+        let (sum, state) = match self.sampled.as_ref().filter(|_| training) {
+            Some(sampled) => Self::sampled_nll(sampled, model, batch, state, pass),
+            None => Self::nll(model, batch, state, pass),
+        };
         if training {
             put(&self.trained, Some(state));
         } else if self.carries {
             put(&self.evaluated, Some(state));
         }
-        vec![Term { name: "nll", sum, weight: self.weight }]
+        vec![Term { name: self.name(), sum, weight: self.weight }]
     }
 }
 
@@ -98,7 +178,7 @@ impl Running<LanguageModel> for LanguageLoss {
     }
 }
 
-/// Loss of each target of a batch in nats, `[rows, steps]` on the host, and the state at its end.
+/// Loss of a batch in nats, summed over its targets, and the state at its end.
 pub fn losses(
     model: &LanguageModel,
     batch: &WindowBatch,

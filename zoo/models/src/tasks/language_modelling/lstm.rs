@@ -33,7 +33,7 @@ pub(super) struct Table {
 /// The output layer.
 #[derive(Module, Debug)]
 pub(super) struct Softmax {
-    /// Shape `[units, hidden]`; absent if it is the embedding.
+    /// Shape `[units, output]`; absent if it is the embedding.
     pub(super) weight: Option<Param<Tensor<2>>>,
     /// Shape `[units]`.
     pub(super) bias: Param<Tensor<1>>,
@@ -42,7 +42,7 @@ pub(super) struct Softmax {
 /// State of a layer. It is not learned.
 #[derive(Module, Debug)]
 struct Carried {
-    /// Output state `[rows, hidden]`.
+    /// Output state `[rows, output]`.
     running_h: Param<Tensor<2>>,
     /// Cell state `[rows, hidden]`.
     running_c: Param<Tensor<2>>,
@@ -51,17 +51,25 @@ struct Carried {
 impl LstmModel {
     /// Builds a model of `units` units that carries the state of `rows` rows.
     pub(super) fn new(spec: &LstmModelSpec, units: usize, rows: usize, init: &Init) -> Self {
-        let [width, hidden] = [spec.width, spec.units].map(|n| n as usize);
-        let bound = spec.layer_bound();
+        let [width, hidden, output] = [spec.width, spec.units, spec.output()].map(|n| n as usize);
+        let (bound, biases) = (spec.layer_bound(), Biases::from(spec.biases));
+        let forget = spec.forget_bias.map(|bias| bias as f32);
         let layer = |at: usize| {
-            let input = if at == 0 { width } else { hidden };
-            Lstm::new(&init.at("layers").at(at), input, hidden, Biases::from(spec.biases), bound, None)
+            let (init, input) = (init.at("layers").at(at), if at == 0 { width } else { output });
+            match spec.projection {
+                None => Lstm::new(&init, input, hidden, biases, bound, forget),
+                Some(projection) => {
+                    let bounds = [bound, projection.bound];
+                    Lstm::projected(&init, [input, hidden, output], biases, bounds, forget)
+                }
+            }
         };
         let softmax = init.at("softmax");
         let state = |at: usize| {
             let at = init.at("state").at(at);
-            let zeros = |name: &str| at.at(name).constant([rows, hidden], 0.0).set_require_grad(false);
-            Carried { running_h: zeros("running_h"), running_c: zeros("running_c") }
+            let zeros =
+                |name: &str, width: usize| at.at(name).constant([rows, width], 0.0).set_require_grad(false);
+            Carried { running_h: zeros("running_h", output), running_c: zeros("running_c", hidden) }
         };
         let carried = if rows > 0 { spec.layers as usize } else { 0 };
         Self {
@@ -71,7 +79,7 @@ impl LstmModel {
             layers: (0..spec.layers as usize).map(layer).collect(),
             softmax: Softmax {
                 weight: (!spec.tied)
-                    .then(|| softmax.at("weight").uniform([units, hidden], spec.embedding_bound)),
+                    .then(|| softmax.at("weight").uniform([units, output], spec.embedding_bound)),
                 bias: match spec.softmax_bias_bound {
                     0.0 => softmax.at("bias").constant([units], 0.0),
                     bound => softmax.at("bias").uniform([units], bound),
@@ -86,8 +94,8 @@ impl LstmModel {
         self.embedding.weight.val().device()
     }
 
-    /// See [`super::LanguageModel::forward`].
-    pub(super) fn forward(
+    /// See [`super::LanguageModel::outputs`].
+    pub(super) fn outputs(
         &self,
         inputs: &[u32],
         rows: usize,
@@ -97,7 +105,7 @@ impl LstmModel {
         let sequences = Sequences::new(&vec![(inputs.len() / rows.max(1)) as u32; rows]);
         let ids: Vec<Option<u32>> = inputs.iter().map(|id| Some(*id)).collect();
         let table = self.embedding.weight.val();
-        let x = ops::dropout(ops::embedding(table.clone(), &ids), self.dropout, pass);
+        let x = ops::dropout(ops::embedding(table, &ids), self.dropout, pass);
         let mut x = ops::stored(x, pass.compute);
         let mut before = state.map(Vec::into_iter);
         let mut after = ModelState::with_capacity(self.layers.len());
@@ -107,8 +115,13 @@ impl LstmModel {
             after.push(untracked(last));
             x = ops::dropout(out, self.dropout, pass);
         }
-        let weight = self.softmax.weight.as_ref().map_or(table, Param::val);
-        (ops::linear(x, weight, Some(self.softmax.bias.val()), pass), after)
+        (x, after)
+    }
+
+    /// See [`super::LanguageModel::softmax`].
+    pub(super) fn softmax(&self) -> (Tensor<2>, Option<Tensor<1>>) {
+        let weight = self.softmax.weight.as_ref().unwrap_or(&self.embedding.weight);
+        (weight.val(), Some(self.softmax.bias.val()))
     }
 
     /// See [`super::LanguageModel::carried`].

@@ -9,7 +9,7 @@ mod normed;
 #[cfg(test)]
 mod tests;
 
-pub use batch::WindowBatch;
+pub use batch::{NO_TARGET, WindowBatch};
 pub use cost::cost;
 pub use gpt::Gpt;
 pub use loss::{LanguageLoss, losses};
@@ -22,6 +22,7 @@ use zoo_recipes::tasks::language_modelling::LanguageModelSpec;
 
 use crate::Pass;
 use crate::nn::{Init, LstmState};
+use crate::ops;
 
 /// State of a model between two windows, for each layer; empty for a model without a state. It has
 /// no gradient.
@@ -70,10 +71,33 @@ impl LanguageModel {
         state: Option<ModelState>,
         pass: &mut Pass,
     ) -> (Tensor<2>, ModelState) {
+        let (outputs, state) = self.outputs(inputs, rows, state, pass);
+        let (weight, bias) = self.softmax();
+        (ops::linear(outputs, weight, bias, pass), state)
+    }
+
+    /// What the softmax reads, `[rows x steps, width]`, instead of its logits; see
+    /// [`Self::forward`].
+    pub fn outputs(
+        &self,
+        inputs: &[u32],
+        rows: usize,
+        state: Option<ModelState>,
+        pass: &mut Pass,
+    ) -> (Tensor<2>, ModelState) {
         match self {
-            Self::Lstm(model) => model.forward(inputs, rows, state, pass),
-            Self::LayerNormLstm(model) => model.forward(inputs, rows, state, pass),
-            Self::Gpt(model) => (model.forward(inputs, rows, pass), ModelState::new()),
+            Self::Lstm(model) => model.outputs(inputs, rows, state, pass),
+            Self::LayerNormLstm(model) => model.outputs(inputs, rows, state, pass),
+            Self::Gpt(model) => (model.outputs(inputs, rows, pass), ModelState::new()),
+        }
+    }
+
+    /// Weight `[units, width]` and bias of the softmax.
+    pub fn softmax(&self) -> (Tensor<2>, Option<Tensor<1>>) {
+        match self {
+            Self::Lstm(model) => model.softmax(),
+            Self::LayerNormLstm(model) => model.softmax(),
+            Self::Gpt(model) => model.softmax(),
         }
     }
 

@@ -53,8 +53,8 @@ impl LayerNormLstmModel {
         self.embedding.weight.val().device()
     }
 
-    /// See [`super::LanguageModel::forward`].
-    pub(super) fn forward(
+    /// See [`super::LanguageModel::outputs`].
+    pub(super) fn outputs(
         &self,
         inputs: &[u32],
         rows: usize,
@@ -64,7 +64,7 @@ impl LayerNormLstmModel {
         let ids: Vec<Option<u32>> = inputs.iter().map(|id| Some(*id)).collect();
         let table = self.embedding.weight.val();
         // The softmax reads the table without dropout.
-        let looked_up = ops::dropout(table.clone(), self.embedding_dropout, pass);
+        let looked_up = ops::dropout(table, self.embedding_dropout, pass);
         let mut x = ops::stored(ops::embedding(looked_up, &ids), pass.compute);
         let mut before = state.map(Vec::into_iter);
         let mut after = ModelState::with_capacity(self.layers.len());
@@ -74,6 +74,11 @@ impl LayerNormLstmModel {
             after.push(untracked(last));
             x = ops::dropout(out, self.dropout, pass);
         }
-        (ops::linear(x, table, Some(self.softmax.bias.val()), pass), after)
+        (x, after)
+    }
+
+    /// See [`super::LanguageModel::softmax`].
+    pub(super) fn softmax(&self) -> (Tensor<2>, Option<Tensor<1>>) {
+        (self.embedding.weight.val(), Some(self.softmax.bias.val()))
     }
 }

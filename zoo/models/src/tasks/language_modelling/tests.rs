@@ -2,6 +2,7 @@ use burn::tensor::{Device, FloatDType};
 use zoo_recipes::RecurrentBiases;
 use zoo_recipes::tasks::language_modelling::{
     GptModelSpec, LanguageLossSpec, LanguageModelSpec, LayerNormLstmModelSpec, LossOver, LstmModelSpec,
+    ProjectionSpec,
 };
 
 use super::*;
@@ -22,6 +23,18 @@ fn lstm(width: u32, layers: u32, tied: bool, biases: RecurrentBiases) -> LstmMod
         bound: None,
         embedding_bound: 0.1,
         softmax_bias_bound: 0.0,
+        forget_bias: None,
+        projection: None,
+    }
+}
+
+fn projected(width: u32, units: u32, layers: u32) -> LstmModelSpec {
+    let projection = Some(ProjectionSpec { width, bound: 0.2 });
+    LstmModelSpec {
+        units,
+        projection,
+        bound: Some(0.2),
+        ..lstm(width, layers, false, RecurrentBiases::OneOfZeros)
     }
 }
 
@@ -90,6 +103,11 @@ fn published_models_have_their_number_of_parameters() {
         (LanguageModelSpec::LayerNormLstm(normed(64, 128, 2)), 1000, 214_376),
         (LanguageModelSpec::Gpt(gpt(128, 4, 4, 64)), 65, 804_096),
         (LanguageModelSpec::Gpt(gpt(384, 6, 6, 256)), 65, 10_745_088),
+        // bigLSTM and LSTM-2048-512 on the One Billion Word Benchmark, and the first with 1,000
+        // words.
+        (LanguageModelSpec::Lstm(projected(1024, 8192, 2)), 793_470, 1_776_880_510),
+        (LanguageModelSpec::Lstm(projected(512, 2048, 1)), 793_470, 822_752_126),
+        (LanguageModelSpec::Lstm(projected(512, 2048, 1)), 1000, 10_470_376),
     ];
     for (spec, units, due) in models {
         assert_eq!(cost(&spec, units as u64).parameters, due, "{spec:?}");
@@ -231,6 +249,7 @@ fn every_parameter_is_trained_in_every_type() {
     for spec in [
         LanguageModelSpec::Lstm(lstm(8, 2, false, RecurrentBiases::OneOfZeros)),
         LanguageModelSpec::LayerNormLstm(normed(8, 12, 2)),
+        LanguageModelSpec::Lstm(projected(8, 12, 2)),
         LanguageModelSpec::Gpt(gpt(16, 2, 4, 8)),
     ] {
         let model = LanguageModel::new(&spec, UNITS, 3, 1, &device);
@@ -292,4 +311,76 @@ fn a_layer_normalised_lstm_goes_on_with_the_state_that_it_is_given() {
     let (_, state) = model.forward(&inputs[..5], 1, None, &mut pass);
     let (rest, _) = model.forward(&inputs[5..], 1, Some(state), &mut pass);
     assert_eq!(host_values(whole)[5 * UNITS..], host_values(rest));
+}
+
+fn sampled(draws: u32) -> LanguageLoss {
+    let spec = LanguageLossSpec::SampledSoftmax { over: LossOver::Mean, sampled: 5, draws };
+    LanguageLoss::new(&spec, 4, true)
+}
+
+#[test]
+fn a_sampled_softmax_is_that_of_training_alone_and_new_at_each_step() {
+    let device = Device::flex().autodiff();
+    let [first, _] = windows();
+    let model = LanguageModel::new(&LanguageModelSpec::Lstm(projected(8, 12, 2)), UNITS, 3, 1, &device);
+    let at = |step| Pass::training(Compute::FP32, 1, step);
+    for draws in [1, 3] {
+        let found = |step| value(&sampled(draws), &model, &first, &mut at(step));
+        assert_eq!(found(0), found(0));
+        assert_ne!(found(0), found(1), "other candidates");
+    }
+    assert_ne!(
+        value(&sampled(1), &model, &first, &mut at(0)),
+        value(&sampled(3), &model, &first, &mut at(0)),
+        "each part of the rows has its own"
+    );
+    let whole = value(&loss(LossOver::Mean, true), &model, &first, &mut at(0));
+    assert_eq!(value(&sampled(3), &model, &first, &mut Pass::evaluation(Compute::FP32)), whole);
+    let term = sampled(3).terms(&model, &first, &mut at(0)).remove(0);
+    assert_eq!(
+        (term.name, sampled(3).counts(&first)),
+        ("loss", vec![("loss", 12.0)]),
+        "it is not a likelihood"
+    );
+}
+
+#[test]
+fn every_parameter_of_a_sampled_model_is_trained_in_every_type() {
+    let device = Device::flex().autodiff();
+    let [first, _] = windows();
+    let spec = LanguageModelSpec::Lstm(projected(8, 12, 2));
+    let model = LanguageModel::new(&spec, UNITS, 3, 1, &device);
+    for dtype in [FloatDType::F32, FloatDType::F16, FloatDType::BF16] {
+        let mut pass = Pass::training(Compute(dtype), 1, 0);
+        let sum = sampled(3).terms(&model, &first, &mut pass).remove(0).sum;
+        let gradients = take_gradients(&model, &mut (sum * 16.0).backward());
+        for ((path, _), gradient) in paths(&model).into_iter().zip(gradients) {
+            let Some(gradient) = gradient.map(host_values) else {
+                assert!(path.starts_with("state."), "{path}");
+                continue;
+            };
+            assert!(gradient.iter().all(|x| x.is_finite()), "{dtype:?} {path}");
+            assert!(gradient.iter().any(|x| *x != 0.0), "{dtype:?} {path}");
+        }
+    }
+}
+
+#[test]
+fn inputs_without_a_target_do_not_count() {
+    let model = small(3, &Device::flex());
+    let [first, _] = windows();
+    let mut cut = first.clone();
+    // The second row ends after one unit, the third has none.
+    cut.targets[5..].fill(NO_TARGET);
+    let whole = loss(LossOver::Mean, true);
+    assert_eq!(whole.counts(&cut), [("nll", 5.0)]);
+    let rows = |from: usize, steps: usize| WindowBatch {
+        inputs: first.inputs[from..from + steps].to_vec(),
+        targets: first.targets[from..from + steps].to_vec(),
+        rows: 1,
+        begins: true,
+    };
+    let of = |batch: &WindowBatch| losses(&model, batch, None, &mut Pass::evaluation(Compute::FP32)).0;
+    let due = of(&rows(0, 4)) + of(&rows(4, 1));
+    assert!((of(&cut) - due).abs() < 1e-5 * due, "{} {due}", of(&cut));
 }

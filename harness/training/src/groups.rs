@@ -1,0 +1,81 @@
+//! Groups of parameters whose gradients are scaled or clipped separately.
+
+use zoo_recipes::GradientGroupSpec;
+
+use crate::error::TrainError;
+use crate::flat::Magnitude;
+
+/// Whether the first names of a path are `name`.
+pub(crate) fn begins_with(path: &str, name: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Checks that each of `names`, which the recipe's `key` gives, is the beginning of a parameter's
+/// path.
+///
+/// # Errors
+/// A name is that of no parameter.
+pub(crate) fn check_names<'n>(
+    key: &str,
+    names: impl IntoIterator<Item = &'n String>,
+    parameters: &[(String, Vec<usize>)],
+) -> Result<(), TrainError> {
+    for name in names {
+        if !parameters.iter().any(|(path, _)| begins_with(path, name)) {
+            let known: Vec<&str> = parameters.iter().map(|(path, _)| path.as_str()).collect();
+            return Err(TrainError::Settings(format!(
+                "the model has no parameter `{name}`, which `{key}` names; it has {}",
+                known.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Factor of the gradient of each parameter: 1 outside of the groups.
+///
+/// # Errors
+/// A group has no parameter.
+pub(crate) fn group_factors(
+    groups: &[GradientGroupSpec],
+    paths: &[&str],
+    magnitudes: &[Magnitude],
+) -> Result<Vec<f64>, TrainError> {
+    let mut factors = vec![1.0; paths.len()];
+    for group in groups {
+        let members = || (0..paths.len()).filter(|at| begins_with(paths[*at], &group.parameters));
+        if members().next().is_none() {
+            let known = paths.join(", ");
+            return Err(TrainError::Settings(format!(
+                "the model has no parameter `{}` with a gradient, which `train.groups` names; it has {known}",
+                group.parameters
+            )));
+        }
+        let norm = members().map(|at| magnitudes[at].square_sum).sum::<f64>().sqrt();
+        let clip = group.clip_norm.map_or(1.0, |limit| if norm > limit { limit / norm } else { 1.0 });
+        members().for_each(|at| factors[at] = clip * group.factor.unwrap_or(1.0));
+    }
+    Ok(factors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(parameters: &str, factor: Option<f64>, clip_norm: Option<f64>) -> GradientGroupSpec {
+        GradientGroupSpec { parameters: parameters.to_owned(), factor, clip_norm }
+    }
+
+    #[test]
+    fn each_group_is_clipped_by_its_own_norm() {
+        let paths = ["embedding.weight", "layers.0.weight", "layers.1.weight", "layers_norm.weight"];
+        let magnitudes = [100.0, 9.0, 16.0, 64.0].map(|square_sum| Magnitude { square_sum, largest: 1.0 });
+        let groups = [group("embedding", Some(128.0), None), group("layers", None, Some(1.0))];
+        let found = group_factors(&groups, &paths, &magnitudes).unwrap();
+        assert_eq!(found, [128.0, 0.2, 0.2, 1.0], "the norm of the layers is 5");
+        let wide = [group("layers", Some(2.0), Some(6.0))];
+        assert_eq!(group_factors(&wide, &paths, &magnitudes).unwrap(), [1.0, 2.0, 2.0, 1.0]);
+        let error = group_factors(&[group("layer", None, Some(1.0))], &paths, &magnitudes).unwrap_err();
+        assert!(error.to_string().contains("no parameter `layer`"), "{error}");
+    }
+}
