@@ -43,6 +43,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
             "OpenSeq2Seq@8681d381",
             "ended after its updates",
             "Training loss",
+            "Training perplexity",
             "Validation perplexity",
             "Loss scale",
             "tokens a second",

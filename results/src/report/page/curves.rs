@@ -28,7 +28,7 @@ struct Kind {
     trajectory: &'static [&'static str],
 }
 
-fn kinds(unit: &str) -> [Kind; 7] {
+fn kinds(unit: &str) -> [Kind; 8] {
     let kind = |id, title, unit: &str, of| Kind {
         id,
         title,
@@ -50,6 +50,13 @@ fn kinds(unit: &str) -> [Kind; 7] {
             log_from: Some(STEEP),
             trajectory: &["valid-loss"],
             ..kind("valid", "Validation loss", what, |log| &log.valid_loss)
+        },
+        Kind {
+            log_from: Some(STEEP),
+            trajectory: &["train-perplexity"],
+            ..kind("train-perplexity", "Training perplexity", "exp of the cross-entropy", |log| {
+                &log.train_perplexity
+            })
         },
         Kind {
             dotted: true,

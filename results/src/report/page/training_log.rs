@@ -29,6 +29,8 @@ pub struct TrainingLog {
     pub skipped: u64,
     /// Validation loss by update.
     pub valid_loss: Series,
+    /// Exponential of the plain cross-entropy in training, if logged.
+    pub train_perplexity: Series,
     /// Exponential of the plain cross-entropy on the validation set, if logged.
     pub valid_perplexity: Series,
     /// Updates at which epochs ended, (epoch, update).
@@ -133,6 +135,9 @@ impl TrainingLog {
                 // JSON has neither NaN nor infinity; they are written as null.
                 let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
                 self.loss.push(update, number(line.loss));
+                if let Some(nll) = line.terms.and_then(|terms| terms.nll) {
+                    self.train_perplexity.push(update, number(nll.mean).exp());
+                }
                 self.lr.push(update, number(line.lr));
                 self.scale.push(update, number(line.scale));
                 self.grad_norm.push(update, number(line.grad_norm));
@@ -180,8 +185,8 @@ mod tests {
     #[test]
     fn a_log_is_read_as_it_is_written() {
         let log = r#"{"event":"session","batch":0,"environment":{},"padding":0.25,"unit":"frames","parameters":12,"splits":{"train":{"read":5,"kept":3,"left_out":{"silent":2},"amounts":{"seconds":1.5}}}}
-{"event":"train","update":5,"epoch":0,"batch":5,"micro_step":5,"updates":5,"skipped":0,"tokens":100,"loss":2.5,"terms":{"loss":{"sum":1.0,"count":1.0,"mean":1.0,"weight":1.0}},"lr":0.1,"scale":128.0,"grad_norm":3.0,"seconds":0.5}
-{"event":"train","update":6,"epoch":0,"batch":8,"micro_step":8,"updates":1,"skipped":2,"tokens":100,"loss":null,"terms":{},"lr":0.2,"scale":32.0,"grad_norm":null,"seconds":0.5}
+{"event":"train","update":5,"epoch":0,"batch":5,"micro_step":5,"updates":5,"skipped":0,"tokens":100,"loss":2.5,"terms":{"loss":{"sum":1.0,"count":1.0,"mean":1.0,"weight":1.0},"nll":{"sum":0.0,"count":1.0,"mean":0.0,"weight":0.0}},"lr":0.1,"scale":128.0,"grad_norm":3.0,"seconds":0.5}
+{"event":"train","update":6,"epoch":0,"batch":8,"micro_step":8,"updates":1,"skipped":2,"tokens":100,"loss":null,"terms":{"nll":{"sum":null,"count":1.0,"mean":null,"weight":0.0}},"lr":0.2,"scale":32.0,"grad_norm":null,"seconds":0.5}
 {"event":"epoch","update":6,"epoch":1,"batch":8,"train_loss":2.5,"valid_loss":2.0,"terms":{"loss":{"mean":2.0},"nll":{"sum":1.0,"count":1.0,"mean":1.0,"weight":0.0}},"best":true,"since_best":0}
 {"event":"left-out","batch":8,"examples":{"a":"too few frames","b":"too few frames","c":"unreadable"}}
 {"event":"left-out","batch":8,"examples":{"a":"too few frames"}}
@@ -195,6 +200,11 @@ mod tests {
         assert_eq!((found.overflows.last(), found.skipped), (Some((6.0, 32.0)), 2));
         assert_eq!(found.speed.last(), Some((6.0, 200.0)));
         assert_eq!(found.valid_loss.last(), Some((6.0, 2.0)));
+        let perplexity = &found.train_perplexity;
+        assert_eq!(
+            (perplexity.points(), perplexity.not_finite(), perplexity.last()),
+            (1, 1, Some((5.0, 1.0)))
+        );
         assert_eq!(found.valid_perplexity.last(), Some((6.0, std::f64::consts::E)));
         assert_eq!((found.epochs.last(), found.updates, found.seconds), (Some((1.0, 6.0)), 6, 1.0));
         assert_eq!((found.sessions, found.unit.as_deref(), found.parameters), (1, Some("frames"), Some(12)));
