@@ -2,12 +2,13 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "list",
     "show",
     "check",
     "fetch",
     "reproduce",
+    "runs",
     "evaluate",
     "export",
     "new",

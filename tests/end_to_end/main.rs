@@ -20,6 +20,7 @@ mod regressing;
 mod reporting;
 mod reproducing;
 mod resume;
+mod runs;
 mod sabotage;
 mod scoring;
 mod searching;

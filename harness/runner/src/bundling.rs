@@ -15,6 +15,7 @@ use zoo_results::ledger::{Entry, HypothesesFile, Kept, Ledger, Record, RunEnd, R
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::records::HYPOTHESES;
+use crate::runs::named_run;
 use crate::{lines, references, rescore};
 
 impl From<BundleError> for Failure {
@@ -49,14 +50,21 @@ pub fn read(path: &Path) -> Result<Bundle> {
 /// References by evaluation set.
 pub type References = BTreeMap<String, Vec<String>>;
 
-/// The ledger entry that `which` names: a run's folder, a number, or the start of a hash.
+/// The ledger entry that `which` names: a run's folder, a number, the start of a hash, or a run's
+/// name.
 ///
 /// # Errors
 /// There is no such entry, or the ledger is damaged.
 pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry> {
     let shown = context.shown(ledger.path());
     let path = Path::new(which);
-    let found = match path.exists().then(|| run_folder(path)).flatten() {
+    let folder = match path.exists().then(|| run_folder(path)).flatten() {
+        None if ledger.find(which)?.is_none() => {
+            named_run(context, which)?.and_then(|folder| run_folder(&folder))
+        }
+        folder => folder,
+    };
+    let found = match folder {
         Some(folder) => {
             // The record of a run refers to its hypotheses by the run's folder.
             let prefix = format!("{}/", folder.display());
@@ -73,7 +81,7 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
         }
         None => ledger.find(which)?.ok_or_else(|| {
             Failure::usage(format!("{which} is neither a run nor an entry of {shown}"))
-                .hint("give the folder that `zoo reproduce` named, or a number of `zoo ledger list`")
+                .hint("give a run that `zoo runs` lists, or a number of `zoo ledger list`")
         })?,
     };
     if found.record.end == RunEnd::Started {

@@ -11,6 +11,7 @@ pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
     ReportArgs,
 };
+pub use self::runs::RunsArgs;
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -19,6 +20,7 @@ use crate::output::Format;
 mod checks;
 mod inputs;
 mod ledger;
+mod runs;
 mod scores;
 
 /// A model zoo that reproduces published results: from a recipe to a verdict.
@@ -113,6 +115,18 @@ Examples:
   zoo reproduce transformer-big --plan
   zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
     Reproduce(ReproduceArgs),
+    /// List the runs of the home: state, updates, score, verdict, size, age; newest first
+    #[command(after_help = "\
+Examples:
+  zoo runs
+  zoo runs reversal-transformer --arms fp32 --state evaluated
+  zoo runs --newest 20 --watch
+  zoo runs --format json
+
+The name of a run, NAME[:ARM[:SEED]], selects it wherever a command takes a run, and so does @last.
+The score is the first one of the evaluation that was written first. The verdict is the recorded one
+on the first claim of the arm.")]
+    Runs(RunsArgs),
     /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
     #[command(after_help = "\
 Examples:
@@ -128,7 +142,7 @@ docs/devices.md describes the columns.")]
     /// Decode and score the weights of a run or checkpoint
     #[command(after_help = "\
 Examples:
-  zoo evaluate ~/.local/share/zoo/runs/RUN --eval test_2017_flickr
+  zoo evaluate multi30k-transformer-tiny:fp32 --eval test_2017_flickr
   zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam5 --format json
   zoo evaluate ~/.local/share/zoo/runs/RUN --decode beam-4-gram --set decode.beam-4-gram.language_model=4-gram.arpa.gz \\
     --sweep alpha=1.5:3:0.5,beta=-1:1:0.5
@@ -138,7 +152,7 @@ A sweep writes no files: it prints each pair's score, and the --set options of t
     /// Write the weights that a run evaluates as safetensors
     #[command(after_help = "\
 Examples:
-  zoo export ~/.local/share/zoo/runs/RUN model.safetensors
+  zoo export @last model.safetensors
   zoo reproduce my-recipe.toml --arms mixed --init-from model.safetensors")]
     Export(ExportArgs),
     /// Write a recipe for your own text: translation, a language model or a classifier
@@ -179,10 +193,10 @@ docs/align.md describes the file.")]
     /// Translate, transcribe, classify, score or continue an input with a trained run
     #[command(after_help = "\
 Examples:
-  echo 'α β γ' | zoo infer ~/.local/share/zoo/runs/RUN
+  echo 'α β γ' | zoo infer reversal-transformer:fp32
   zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --decode beam5
   zoo infer ~/.local/share/zoo/runs/RUN --input lines.en --target fr
-  zoo infer ~/.local/share/zoo/runs/RUN speech.wav
+  zoo infer @last speech.wav
   zoo infer ~/.local/share/zoo/runs/RUN recordings/ --format json
   zoo infer ~/.local/share/zoo/runs/RUN speech.wav --decode beam --nbest 5
   zoo infer ~/.local/share/zoo/runs/RUN --prompt 'the bank said' --temperature 0.8 --length 50
@@ -413,7 +427,7 @@ pub struct BenchArgs {
 /// Arguments of `zoo evaluate`.
 #[derive(Debug, Args)]
 pub struct EvaluateArgs {
-    /// Folder of a run, or a checkpoint in it
+    /// Folder of a run, a checkpoint in it, or the run's name: NAME[:ARM[:SEED]] or @last
     pub run: PathBuf,
     /// Name of an evaluation set [default: those of the claims]
     #[arg(long, value_name = "SET")]
@@ -433,7 +447,7 @@ pub struct EvaluateArgs {
 /// Arguments of `zoo export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Folder of a run
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
     pub run: PathBuf,
     /// File to write; must not exist
     pub file: PathBuf,

@@ -13,6 +13,7 @@ use crate::cli::ExplainArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::evaluate::stored;
+use crate::runs::folder_of;
 use crate::stages::{EvaluateRequest, evaluate, opened};
 use crate::{lines, references, tasks};
 
@@ -49,7 +50,7 @@ pub fn case(context: &Context, args: &ExplainArgs) -> Result<Case> {
             .hint("give the published number, e.g. --claimed 27.3"));
     }
     match (&args.run, &args.hypotheses) {
-        (Some(run), _) => of_run(context, run, args),
+        (Some(run), _) => of_run(context, &folder_of(context, run)?, args),
         (None, Some(file)) => of_files(context, file, args),
         (None, None) => Err(Failure::usage("nothing to explain").hint("give a run, or --hypotheses FILE")),
     }

@@ -31,6 +31,7 @@ mod reporting;
 mod rescore;
 mod run;
 mod run_folders;
+mod runs;
 mod signatures;
 mod stages;
 mod task;

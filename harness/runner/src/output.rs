@@ -34,14 +34,40 @@ pub fn rows_as_json(table: &Table) -> serde_json::Value {
 /// # Errors
 /// The text cannot be written.
 pub fn write(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
+    send(text).map(|_| ())
+}
+
+/// As [`write`], for commands that print without end. Returns false if the reader has closed the
+/// pipe.
+///
+/// # Errors
+/// As for [`write`].
+pub fn send(text: &str) -> Result<bool> {
     // Files and other programs get the text unchanged, because JSON and CSV have their own rules.
-    let text = if out.is_terminal() { escaped(text) } else { text.into() };
+    let text = if io::stdout().is_terminal() { escaped(text) } else { text.into() };
+    send_unchanged(&text)
+}
+
+/// Writes text to a terminal in the place of the text that was there. Returns false if the terminal
+/// was closed.
+///
+/// # Errors
+/// As for [`write`].
+pub fn redraw(text: &str) -> Result<bool> {
+    send_unchanged(&redrawn(text))
+}
+
+/// Text that begins at the top of the terminal, and clears the rest of each line and what is below.
+fn redrawn(text: &str) -> String {
+    format!("\u{1b}[H{}\u{1b}[J", escaped(text).replace('\n', "\u{1b}[K\n"))
+}
+
+fn send_unchanged(text: &str) -> Result<bool> {
+    let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Internal, format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new(Exit::Internal, format!("cannot write to stdout: {error}"))),
     }
 }
 
@@ -69,6 +95,12 @@ pub fn colour_on_stderr() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_drawn_again_leaves_nothing_of_the_former_one() {
+        let drawn = redrawn("a\u{1b}[2J\nb\n");
+        assert_eq!(drawn, "\u{1b}[Ha\\u{1b}[2J\u{1b}[K\nb\u{1b}[K\n\u{1b}[J");
+    }
 
     #[test]
     fn a_hash_marks_numbers() {

@@ -23,6 +23,7 @@ use crate::files::{read_json, write_whole};
 use crate::run::evaluate::Evaluation;
 use crate::run::folder::{Card, Run, Trained};
 use crate::run::trajectory::kept as kept_points;
+use crate::runs::named_run;
 use crate::stages::{Found, judge_found, opened};
 use crate::wording::claim_line_in;
 use crate::{records, tasks};
@@ -30,7 +31,7 @@ use crate::{records, tasks};
 /// Selection of runs.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Folders of runs, or names or paths of recipes.
+    /// Folders or names of runs, or names or paths of recipes.
     pub runs: Vec<String>,
     /// Arms; empty selects all.
     pub arms: Vec<String>,
@@ -104,7 +105,15 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
     for name in &wanted.runs {
         let path = Path::new(name);
         let is_run = path.exists() && path.ancestors().any(|folder| folder.join("run.json").is_file());
-        let folders = if is_run { vec![path.to_owned()] } else { folders_of(context, name, wanted)? };
+        let is_recipe = zoo_recipes::find(name).is_ok() || zoo_recipes::is_path(name) && path.is_file();
+        let named = match is_run || is_recipe {
+            true => is_run.then(|| path.to_owned()),
+            false => named_run(context, name)?,
+        };
+        let folders = match named {
+            Some(folder) => vec![folder],
+            None => folders_of(context, name, wanted)?,
+        };
         for folder in folders {
             let (run, recipe) = opened(&folder)?;
             let card = &run.card;

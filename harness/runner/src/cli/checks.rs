@@ -92,7 +92,7 @@ pub struct RegressArgs {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true).args(["run", "hypotheses"]))]
 pub struct ExplainArgs {
-    /// Folder of a run
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
     pub run: Option<PathBuf>,
     /// Hypotheses of any framework, one per line
     #[arg(long, value_name = "FILE")]
@@ -133,7 +133,8 @@ pub struct ExplainArgs {
 /// Arguments of `zoo bundle`.
 #[derive(Debug, Args)]
 pub struct BundleArgs {
-    /// Folder of a run, or a ledger's entry: its number or the beginning of its hash
+    /// A ledger's entry (its number or the beginning of its hash), or a run (its folder,
+    /// NAME[:ARM[:SEED]] or @last)
     pub run: String,
     /// File to write [default: ./NAME-HASH.bundle.json]
     #[arg(long, value_name = "FILE")]

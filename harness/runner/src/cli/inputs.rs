@@ -7,7 +7,7 @@ use clap::Args;
 /// Arguments of `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
-    /// Folder of a run
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
     pub run: PathBuf,
     /// Recordings (WAV, FLAC), their folders, or `-` for stdin; pictures; one file of lines
     #[arg(value_name = "FILE")]
@@ -56,7 +56,7 @@ fn not_negative(text: &str) -> Result<f64, String> {
 /// Arguments of `zoo synthesize`.
 #[derive(Debug, Args)]
 pub struct SynthesizeArgs {
-    /// Folder of a run
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
     pub run: PathBuf,
     /// Text to synthesize
     pub text: Option<String>,

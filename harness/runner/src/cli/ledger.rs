@@ -97,7 +97,8 @@ pub struct LedgerShowArgs {
 /// Arguments of `zoo report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Runs to report, of one recipe and tier: folders, or a recipe's name or path (newest runs)
+    /// Runs to report, of one recipe and tier: a recipe's name or path (its newest runs), or runs
+    /// by folder, NAME[:ARM[:SEED]] or @last
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
     /// HTML file to write; replaces only reports [default: ./NAME.report.html]

@@ -7,11 +7,12 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Format};
 use crate::run::sweep::Swept;
+use crate::runs::folder_of;
 use crate::stages::{EvaluateRequest, evaluate, sweep};
 
 pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
     let request = EvaluateRequest {
-        run: args.run.clone(),
+        run: folder_of(context, &args.run)?,
         eval: args.eval.clone(),
         decode: args.decode.clone(),
         overrides: args.overrides.clone(),

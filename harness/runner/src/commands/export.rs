@@ -9,6 +9,7 @@ use crate::cli::ExportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::evaluate::evaluated_weights;
+use crate::runs::folder_of;
 use crate::stages::opened;
 
 pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit> {
@@ -16,7 +17,7 @@ pub fn run(context: &Context, args: &ExportArgs) -> Result<Exit> {
         return Err(Failure::usage(format!("{} is there already", args.file.display()))
             .hint("give a name that is free; nothing is overwritten"));
     }
-    let (run, recipe) = opened(&args.run)?;
+    let (run, recipe) = opened(&folder_of(context, &args.run)?)?;
     let (weights, card) = (evaluated_weights(&run, &recipe)?.values, run.card);
     let text = recipe
         .to_toml()

@@ -5,11 +5,13 @@ use zoo_results::exit::Exit;
 use crate::cli::InferArgs;
 use crate::context::Context;
 use crate::error::Result;
+use crate::runs::folder_of;
 use crate::stages::{self, InferRequest};
 use crate::tasks;
 
 pub fn run(context: &Context, args: &InferArgs) -> Result<Exit> {
-    let (run, decode, overrides) = (args.run.clone(), args.decode.clone(), args.overrides.clone());
+    let run = folder_of(context, &args.run)?;
+    let (decode, overrides) = (args.decode.clone(), args.overrides.clone());
     let inference = stages::inference(context, &InferRequest { run, decode, overrides })?;
     tasks::of(&inference.recipe).infer(&inference, args)?;
     Ok(Exit::Ok)

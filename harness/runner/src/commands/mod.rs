@@ -20,6 +20,7 @@ mod new;
 mod regress;
 mod report;
 mod reproduce;
+mod runs;
 mod schema;
 mod score;
 mod show;
@@ -43,6 +44,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Check(args) => check::run(context, args),
         Command::Fetch(args) => fetch::run(context, args),
         Command::Reproduce(args) => reproduce::run(context, args),
+        Command::Runs(args) => runs::run(context, args),
         Command::Bench(args) => bench::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),

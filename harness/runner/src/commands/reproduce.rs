@@ -1,5 +1,7 @@
 //! `zoo reproduce`: runs a recipe and judges its claims.
 
+use std::path::Path;
+
 use serde_json::json;
 use zoo_recipes::{ClaimSpec, Document, Selection};
 use zoo_results::exit::Exit;
@@ -14,11 +16,12 @@ use crate::output::{self, Format};
 use crate::records;
 use crate::run::folder::Made;
 use crate::run::initial::InitialWeights;
+use crate::runs::folder_of;
 use crate::stages::{JudgedClaim, Outcome, Request, RunScores, chosen_arms, plan, reproduce};
 use crate::wording::{by_statement, claim_line, claim_line_in, verdict_text};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
-    let request = request(args)?;
+    let request = request(context, args)?;
     if args.plan {
         let plan = plan(context, &request)?;
         match context.format {
@@ -34,7 +37,7 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
 }
 
 /// Converts the options to a request, and validates them before anything runs.
-fn request(args: &ReproduceArgs) -> Result<Request> {
+fn request(context: &Context, args: &ReproduceArgs) -> Result<Request> {
     let document = Document::load(&args.recipe)?;
     let arms = chosen_arms(&document, &args.arms)?;
     let body = document.resolve(&Selection {
@@ -55,10 +58,19 @@ fn request(args: &ReproduceArgs) -> Result<Request> {
         seeds: (first..=last).collect(),
         looks,
         evals: args.evals.clone(),
-        initial: args.init_from.as_deref().map(InitialWeights::load).transpose()?,
+        initial: args.init_from.as_deref().map(|place| initial_weights(context, place)).transpose()?,
         stop_early: args.stop_early,
         own_runs: false,
     })
+}
+
+/// The weights of a file, or of a run by its folder or name.
+fn initial_weights(context: &Context, place: &Path) -> Result<InitialWeights> {
+    let ending = place.extension().and_then(|ending| ending.to_str());
+    match ending {
+        Some("safetensors" | "pt" | "pth") => InitialWeights::load(place),
+        _ => InitialWeights::load(&folder_of(context, place)?),
+    }
 }
 
 fn claims(request: &Request) -> Result<Vec<ClaimSpec>> {

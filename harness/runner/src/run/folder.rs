@@ -14,6 +14,8 @@
 use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -24,12 +26,17 @@ use zoo_training::checkpoint::read_state;
 use zoo_training::folder::{CheckpointFolder, NotedFile};
 use zoo_training::state::{Ending, RunState};
 
+use super::activity::LOCK;
 use super::initial::{InitialWeights, Origin};
 use super::log::sessions;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_json, write_whole};
+
+/// Number of times and pause in which [`Run::lock`] waits for the end of a short lock.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Version of the run key. Increase it when a code change alters the trained weights.
 const VERSION: u32 = 1;
@@ -164,18 +171,26 @@ impl Run {
         Self { folder, card }
     }
 
+    /// The folder of the run that a path is in. `path` is the folder, or a checkpoint or file in
+    /// it.
+    pub fn folder_of(path: &Path) -> Result<PathBuf> {
+        let folder = path.ancestors().find(|folder| folder.join("run.json").is_file()).ok_or_else(|| {
+            Failure::new(Exit::Usage, format!("{} is not a run folder", path.display())).hint(
+                "give a name that `zoo runs` prints, or the folder that `zoo reproduce` printed; it has run.json",
+            )
+        })?;
+        Ok(folder.to_path_buf())
+    }
+
     /// Opens an existing run. `path` is its folder, or a checkpoint or file in it.
     pub fn open(path: &Path) -> Result<(Self, Recipe)> {
-        let folder = path.ancestors().find(|folder| folder.join("run.json").is_file()).ok_or_else(|| {
-            Failure::new(Exit::Usage, format!("{} is not a run folder", path.display()))
-                .hint("give the folder that `zoo reproduce` printed; it contains run.json")
-        })?;
+        let folder = Self::folder_of(path)?;
         let card: Card = read_json(&folder.join("run.json"))?;
         let file = folder.join("recipe.toml");
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)
             .map_err(|e| Failure::new(Exit::Damaged, format!("{}: {e}", file.display())))?;
-        Ok((Self { folder: folder.to_path_buf(), card }, recipe))
+        Ok((Self { folder, card }, recipe))
     }
 
     /// Commits of other programs that made any part of this run; empty if this program made all of
@@ -226,10 +241,19 @@ impl Run {
     /// open.
     pub fn lock(&self) -> Result<File> {
         fs::create_dir_all(&self.folder).map_err(|e| Failure::io("make", &self.folder, &e))?;
-        let path = self.folder.join("lock");
+        let path = self.folder.join(LOCK);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|e| Failure::io("open", &path, &e))?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        // `Activity::of` holds a lock for an instant, and does not train.
+        for _ in 0..LOCK_ATTEMPTS {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            sleep(LOCK_PAUSE);
+            locked = file.try_lock();
+        }
+        match locked {
             Err(TryLockError::WouldBlock) => {
                 Err(Failure::new(Exit::Internal, format!("another process trains {}", self.folder.display()))
                     .hint("wait until it ends; the same command then gives its results"))
@@ -341,14 +365,18 @@ fn arithmetic(compute: &str) -> &str {
     if compute == "fp16" { "fp16, stored between layers" } else { compute }
 }
 
+/// Whether a file has the name of an evaluation.
+pub fn is_evaluation(name: &str) -> bool {
+    name.ends_with(".json") && !name.ends_with(".samples.json")
+}
+
 /// The files of the evaluations that lie in a folder, sorted.
 pub fn evaluation_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_evaluation = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        path.is_file() && name.ends_with(".json") && !name.ends_with(".samples.json")
+    let is_one = |path: &PathBuf| {
+        path.is_file() && is_evaluation(&path.file_name().unwrap_or_default().to_string_lossy())
     };
-    let mut files: Vec<PathBuf> = entries.filter(is_evaluation).collect();
+    let mut files: Vec<PathBuf> = entries.filter(is_one).collect();
     files.sort();
     files
 }

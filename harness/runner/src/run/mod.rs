@@ -3,10 +3,12 @@
 //! A task gives its data as [`data::TaskData`]; the stages use it as [`ready::Ready`]. Nothing here
 //! asks which task a recipe has.
 
+pub mod activity;
 pub mod conventions;
 pub mod data;
 pub mod evaluate;
 pub mod folder;
+pub mod from_end;
 pub mod initial;
 pub mod log;
 pub mod numbering;

@@ -1,0 +1,32 @@
+//! Options of the command that lists runs.
+
+use clap::Args;
+
+use crate::runs::State;
+
+/// Arguments of `zoo runs`.
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// Recipes by name, as `zoo list` or this command prints it, or by the beginning of the name
+    #[arg(value_name = "RECIPE")]
+    pub recipes: Vec<String>,
+    /// List only runs of these arms
+    #[arg(long, alias = "arm", value_delimiter = ',', value_name = "ARM,…")]
+    pub arms: Vec<String>,
+    /// List only runs of these seeds
+    #[arg(long, alias = "seed", value_delimiter = ',', value_name = "SEED,…")]
+    pub seeds: Vec<u64>,
+    /// List only runs of this tier; `full` is the published size
+    #[arg(long)]
+    pub tier: Option<String>,
+    /// List only runs in these states
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "STATE,…")]
+    pub state: Vec<State>,
+    /// List only the N newest runs
+    #[arg(long, short = 'n', value_name = "N")]
+    pub newest: Option<usize>,
+    /// Print the list again and again, with this number of seconds in between, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub watch: Option<u32>,
+}

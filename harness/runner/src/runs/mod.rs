@@ -1,0 +1,11 @@
+//! The runs of a home: found, named and summarised from their small files.
+
+mod found;
+mod name;
+mod summary;
+mod verdicts;
+
+pub use found::{Found, all, called};
+pub use name::{folder_of, named_run};
+pub use summary::{State, Summary};
+pub use verdicts::{Recorded, Verdicts};
