@@ -2,13 +2,14 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "list",
     "show",
     "check",
     "fetch",
     "reproduce",
     "runs",
+    "log",
     "evaluate",
     "export",
     "new",

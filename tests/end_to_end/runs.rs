@@ -1,10 +1,11 @@
-//! `zoo runs` and names of runs.
+//! `zoo runs`, names of runs, and `zoo log`.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::binary::Zoo;
 
@@ -17,7 +18,7 @@ fn a_home_without_runs_says_how_to_make_one() {
     let unknown = zoo.ends_with(2, &["infer", "yesno-tdnn"]);
     unknown.says("yesno-tdnn is not a run folder, and no run in");
     assert!(unknown.stderr.contains("`zoo reproduce yesno-tdnn` makes a run"), "{}", unknown.stderr);
-    zoo.ends_with(2, &["infer", "@last"]).says("@last");
+    zoo.ends_with(2, &["log", "@last"]).says("@last");
     zoo.ends_with(2, &["runs", "--state", "finished"]);
 }
 
@@ -29,11 +30,12 @@ fn reversal(zoo: &Zoo) -> PathBuf {
 }
 
 #[test]
-fn a_run_is_listed_and_named() {
+fn a_run_is_listed_named_and_its_log_printed() {
     let zoo = Zoo::new();
     let folder = reversal(&zoo);
     listing(&zoo, &folder);
     names(&zoo, &folder);
+    log(&zoo, &folder);
     // Last, because it changes the run.
     states(&zoo, &folder);
 }
@@ -137,6 +139,34 @@ fn names(zoo: &Zoo, folder: &Path) {
     }
 }
 
+fn log(zoo: &Zoo, folder: &Path) {
+    let text = zoo.ends_with(0, &["log", "@last"]).stdout;
+    for part in [
+        "session        from the start, zoo ",
+        "\nupdate ",
+        " tokens/s",
+        "\nend            ended after its updates",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let raw = zoo.ends_with(0, &["log", "@last", "--format", "json", "-n", "1000000"]).stdout;
+    assert_eq!(raw, fs::read_to_string(folder.join("log.jsonl")).unwrap());
+    let short = zoo.ends_with(0, &["log", "@last", "--format", "json", "-n", "1"]);
+    let events = |text: &str| -> Vec<String> {
+        let event =
+            |line: &str| serde_json::from_str::<Value>(line).unwrap()["event"].as_str().unwrap().to_owned();
+        text.lines().map(event).collect()
+    };
+    let training = |text: &str| events(text).iter().filter(|event| *event == "train").count();
+    assert_eq!(training(&short.stdout), training(&raw).min(1));
+    assert_eq!(events(&short.stdout).first().map(String::as_str), Some("session"));
+    // The run has ended, so there is nothing to wait for.
+    let followed = zoo.ends_with(0, &["log", "@last", "-f"]);
+    assert_eq!(followed.stdout, text);
+    assert!(followed.stderr.contains("the run is evaluated"), "{}", followed.stderr);
+    zoo.ends_with(2, &["log", "@last", "--format", "csv"]).says("no tables");
+}
+
 fn states(zoo: &Zoo, folder: &Path) {
     let state = || zoo.ends_with(0, &["runs", "--format", "json"]).json()[0]["state"].clone();
     fs::remove_file(folder.join("trained.json")).unwrap();
@@ -144,7 +174,18 @@ fn states(zoo: &Zoo, folder: &Path) {
     let lock = fs::File::options().write(true).open(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     assert_eq!(state(), "training");
+    // A line that arrives is printed, and the end of the process ends the command.
+    let mut following = zoo.command(&["log", "@last", "-f", "-q"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut printed = BufReader::new(following.stdout.take().unwrap()).lines();
+    assert!(printed.next().unwrap().unwrap().starts_with("session "));
+    let line = "{\"event\":\"epoch\",\"update\":99,\"epoch\":7,\"train_loss\":0.5}\n";
+    let mut log = fs::File::options().append(true).open(folder.join("log.jsonl")).unwrap();
+    log.write_all(line.as_bytes()).unwrap();
+    let arrived = printed.find(|line| line.as_ref().unwrap().starts_with("epoch 7 ")).unwrap().unwrap();
+    assert_eq!(arrived, "epoch 7        update 99, train loss 0.5000");
     drop(lock);
+    assert!(printed.next().is_none());
+    assert_eq!(following.wait().unwrap().code(), Some(0));
     fs::write(folder.join("run.json"), "{").unwrap();
     assert_eq!(state(), "damaged");
     zoo.ends_with(7, &["infer", "rev"]).says("run.json");

@@ -11,7 +11,7 @@ pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
     ReportArgs,
 };
-pub use self::runs::RunsArgs;
+pub use self::runs::{LogArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -125,8 +125,17 @@ Examples:
 
 The name of a run, NAME[:ARM[:SEED]], selects it wherever a command takes a run, and so does @last.
 The score is the first one of the evaluation that was written first. The verdict is the recorded one
-on the first claim of the arm.")]
+on the first claim of the arm. docs/runs.md describes names, states and columns.")]
     Runs(RunsArgs),
+    /// Print the log of a run: sessions, losses, validations, end; follow it with -f
+    #[command(after_help = "\
+Examples:
+  zoo log @last
+  zoo log reversal-transformer:fp32 -f
+  zoo log reversal-transformer:fp32:1 -n 100 --format json
+
+--format json prints the lines of log.jsonl as they are.")]
+    Log(LogArgs),
     /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
     #[command(after_help = "\
 Examples:

@@ -13,7 +13,6 @@ use zoo_results::ledger::{Entry, Judgement, Record, RunEnd, utc_now};
 use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingLog, VerdictsPart};
 use zoo_results::report::{Earlier, duration, grouped, uncounted};
 use zoo_results::verdict::{Outcome, Verdict, listed, rejudge};
-use zoo_training::state::Ending;
 
 use self::evaluations::{evaluations, parts};
 use crate::context::Context;
@@ -25,7 +24,7 @@ use crate::run::folder::{Card, Run, Trained};
 use crate::run::trajectory::kept as kept_points;
 use crate::runs::named_run;
 use crate::stages::{Found, judge_found, opened};
-use crate::wording::claim_line_in;
+use crate::wording::{claim_line_in, ended};
 use crate::{records, tasks};
 
 /// Selection of runs.
@@ -379,16 +378,8 @@ fn named<const N: usize>(pairs: [(&str, String); N]) -> Vec<(String, String)> {
 /// How a run ended, or the ledger's reason why it did not.
 fn state(one: &Opened, entries: &[Entry]) -> String {
     let card = &one.run.card;
-    match one.trained.as_ref().map(|trained| &trained.ending) {
-        Some(Ending::MaxUpdates) => return "ended after its updates".to_owned(),
-        Some(Ending::MaxEpochs) => return "ended after its epochs".to_owned(),
-        Some(Ending::Patience) => return "ended: validation no longer improved".to_owned(),
-        Some(Ending::Rate) => return "ended: the learning rate fell below its minimum".to_owned(),
-        Some(Ending::OffCourse { at }) => {
-            return format!("stopped at {at}: too far from the published trajectory");
-        }
-        Some(Ending::Diverged { phase }) => return format!("diverged ({phase})"),
-        None => {}
+    if let Some(trained) = &one.trained {
+        return ended(&trained.ending);
     }
     let of_this = entries.iter().rev().map(|entry| &entry.record).find(|record| {
         (&record.recipe, &record.tier, record.arm.as_ref(), record.seeds.as_slice())

@@ -3,6 +3,7 @@
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Recipe, Statement, Statistic};
 use zoo_results::report::heading;
 use zoo_results::verdict::{Verdict, direction_of, judgeable};
+use zoo_training::state::Ending;
 
 /// Text of a claim, e.g. `bleu 27.5 on test with beam4, arm any, single run`.
 pub fn claim_line(claim: &ClaimSpec) -> String {
@@ -47,6 +48,18 @@ pub fn claim_line(claim: &ClaimSpec) -> String {
         text.push_str(&format!(" ({signature})"));
     }
     text
+}
+
+/// How the training of a run ended.
+pub fn ended(ending: &Ending) -> String {
+    match ending {
+        Ending::MaxUpdates => "ended after its updates".to_owned(),
+        Ending::MaxEpochs => "ended after its epochs".to_owned(),
+        Ending::Patience => "ended: validation no longer improved".to_owned(),
+        Ending::Rate => "ended: the learning rate fell below its minimum".to_owned(),
+        Ending::OffCourse { at } => format!("stopped at {at}: too far from the published trajectory"),
+        Ending::Diverged { phase } => format!("diverged ({phase})"),
+    }
 }
 
 /// Text of a claim for the judged arm.

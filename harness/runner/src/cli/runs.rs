@@ -1,4 +1,6 @@
-//! Options of the command that lists runs.
+//! Options of the commands that find runs and show what they do.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -29,4 +31,17 @@ pub struct RunsArgs {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub watch: Option<u32>,
+}
+
+/// Arguments of `zoo log`.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    pub run: PathBuf,
+    /// Print new lines until no process trains the run, or until Ctrl-C
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Number of lines of training to print: the newest. All other lines are printed
+    #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
+    pub lines: usize,
 }

@@ -16,6 +16,7 @@ mod infer;
 mod judge;
 mod ledger;
 mod list;
+mod log;
 mod new;
 mod regress;
 mod report;
@@ -45,6 +46,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Fetch(args) => fetch::run(context, args),
         Command::Reproduce(args) => reproduce::run(context, args),
         Command::Runs(args) => runs::run(context, args),
+        Command::Log(args) => log::run(context, args),
         Command::Bench(args) => bench::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),

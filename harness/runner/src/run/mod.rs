@@ -11,6 +11,7 @@ pub mod folder;
 pub mod from_end;
 pub mod initial;
 pub mod log;
+pub mod log_reader;
 pub mod numbering;
 pub mod ready;
 mod samples;

@@ -1,11 +1,12 @@
 //! The runs of a home: found, named and summarised from their small files.
 
 mod found;
+pub mod log;
 mod name;
 mod summary;
 mod verdicts;
 
 pub use found::{Found, all, called};
 pub use name::{folder_of, named_run};
-pub use summary::{State, Summary};
+pub use summary::{State, Summary, state_of};
 pub use verdicts::{Recorded, Verdicts};

@@ -49,6 +49,11 @@ impl State {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
+    /// Whether lines may still be added to the log.
+    pub fn may_be_training(self) -> bool {
+        matches!(self, Self::Training | Self::Unfinished)
+    }
+
     fn of(ending: Option<&Ending>, evaluated: bool, activity: impl Fn() -> Activity) -> Self {
         match ending {
             None => match activity() {
@@ -120,6 +125,19 @@ impl Summary {
             None => (logged_updates(&found.folder), planned_updates(&found.folder)),
         };
         Self { state, updates, of, score, bytes: files.bytes, seconds: end.map(|end| end.seconds) }
+    }
+}
+
+/// State of the run in a folder.
+pub fn state_of(folder: &Path) -> State {
+    let mut files = Files::default();
+    files.add(&folder.join(EVALUATIONS), 1);
+    match end_of(folder) {
+        (_, true) => State::Damaged,
+        (end, false) => {
+            let ending = end.as_ref().map(|end| &end.ending);
+            State::of(ending, !files.evaluations.is_empty(), || Activity::of(folder))
+        }
     }
 }
 
@@ -236,7 +254,7 @@ mod tests {
         assert_eq!(state(), State::Interrupted);
         let lock = fs::File::create(folder.join(LOCK)).unwrap();
         lock.try_lock().unwrap();
-        assert_eq!(state(), State::Training);
+        assert_eq!((state(), state_of(&folder)), (State::Training, State::Training));
         ended(&folder, &json!({ "kind": "off-course", "at": { "clock": "epochs", "at": 1 } }));
         assert_eq!(state(), State::Training, "it goes on");
         ended(&folder, &json!({ "kind": "max-epochs" }));
@@ -248,13 +266,13 @@ mod tests {
         fs::write(folder.join("eval/test.beam.samples.json"), "[]").unwrap();
         assert_eq!(state(), State::Trained, "neither is an evaluation of the end");
         fs::write(folder.join("eval/test.beam.json"), "{}").unwrap();
-        assert_eq!(state(), State::Evaluated);
+        assert_eq!((state(), state_of(&folder)), (State::Evaluated, State::Evaluated));
         ended(&folder, &json!({ "kind": "diverged", "phase": "model" }));
         assert_eq!(state(), State::Diverged);
         ended(&folder, &json!({ "kind": "off-course", "at": { "clock": "epochs", "at": 1 } }));
         assert_eq!(state(), State::OffCourse);
         fs::write(folder.join("trained.json"), "{").unwrap();
-        assert_eq!(state(), State::Damaged);
+        assert_eq!((state(), state_of(&folder)), (State::Damaged, State::Damaged));
         fs::remove_file(folder.join("trained.json")).unwrap();
         fs::write(folder.join("run.json"), "{").unwrap();
         assert_eq!(state(), State::Damaged);
