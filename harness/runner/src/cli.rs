@@ -11,7 +11,7 @@ pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
     ReportArgs,
 };
-pub use self::runs::{LogArgs, RunsArgs};
+pub use self::runs::{EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -431,35 +431,6 @@ pub struct BenchArgs {
     /// Try one batch of --shape and print its time and memory as JSON; used by --max-batch
     #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "steps"])]
     pub probe: bool,
-}
-
-/// Arguments of `zoo evaluate`.
-#[derive(Debug, Args)]
-pub struct EvaluateArgs {
-    /// Folder of a run, a checkpoint in it, or the run's name: NAME[:ARM[:SEED]] or @last
-    pub run: PathBuf,
-    /// Name of an evaluation set [default: those of the claims]
-    #[arg(long, value_name = "SET")]
-    pub eval: Option<String>,
-    /// Name of a search [default: that of the claims]
-    #[arg(long, value_name = "SEARCH")]
-    pub decode: Option<String>,
-    /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
-    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
-    pub overrides: Vec<String>,
-    /// Decode and score one evaluation set [default: valid] with all these language model weights:
-    /// for alpha, beta or both, a value, or the first value, the last value and the step
-    #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
-    pub sweep: Option<crate::run::sweep::SweptWeights>,
-}
-
-/// Arguments of `zoo export`.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
-    pub run: PathBuf,
-    /// File to write; must not exist
-    pub file: PathBuf,
 }
 
 /// Arguments of `zoo new`.

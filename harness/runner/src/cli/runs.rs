@@ -1,4 +1,4 @@
-//! Options of the commands that find runs and show what they do.
+//! Options of the commands that find, show, evaluate and export runs.
 
 use std::path::PathBuf;
 
@@ -44,4 +44,33 @@ pub struct LogArgs {
     /// Number of lines of training to print: the newest. All other lines are printed
     #[arg(long, short = 'n', default_value_t = 20, value_name = "N")]
     pub lines: usize,
+}
+
+/// Arguments of `zoo evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// Folder of a run, a checkpoint in it, or the run's name: NAME[:ARM[:SEED]] or @last
+    pub run: PathBuf,
+    /// Name of an evaluation set [default: those of the claims]
+    #[arg(long, value_name = "SET")]
+    pub eval: Option<String>,
+    /// Name of a search [default: that of the claims]
+    #[arg(long, value_name = "SEARCH")]
+    pub decode: Option<String>,
+    /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
+    #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Decode and score one evaluation set [default: valid] with all these language model weights:
+    /// for alpha, beta or both, a value, or the first value, the last value and the step
+    #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
+    pub sweep: Option<crate::run::sweep::SweptWeights>,
+}
+
+/// Arguments of `zoo export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    pub run: PathBuf,
+    /// File to write; must not exist
+    pub file: PathBuf,
 }

@@ -38,7 +38,11 @@ fn watch(context: &Context, args: &RunsArgs, pause: Duration) -> Result<Exit> {
     let redraws = io::stdout().is_terminal() && context.format == Format::Human;
     let mut first = true;
     loop {
-        let text = listed(context, args).table.render(context.format);
+        let Listed { table, notes } = listed(context, args);
+        let mut text = table.render(context.format);
+        if context.format == Format::Human {
+            notes.iter().for_each(|note| text += &format!("{note}\n"));
+        }
         let is_open = match redraws {
             true => output::redraw(&text)?,
             false if first => output::send(&text)?,
@@ -67,13 +71,10 @@ struct Row {
 
 fn listed(context: &Context, args: &RunsArgs) -> Listed {
     let found = all(&context.runs_dir());
+    let recipes: Vec<Wanted<'_>> = args.recipes.iter().map(|name| Wanted::new(name, &found)).collect();
     let named = found.iter().zip(called(&found));
-    let mut wanted: Vec<(&Found, String)> = named.filter(|(found, _)| is_wanted(args, found)).collect();
-    let exact = |found: &Found| args.recipes.iter().any(|recipe| is_exactly(found, recipe));
-    // A recipe's own name is not the beginning of others.
-    if wanted.iter().any(|(found, _)| exact(found)) {
-        wanted.retain(|(found, _)| exact(found));
-    }
+    let mut wanted: Vec<(&Found, String)> =
+        named.filter(|(found, _)| is_wanted(args, &recipes, found)).collect();
     if args.state.is_empty() {
         wanted.truncate(args.newest.unwrap_or(usize::MAX));
     }
@@ -106,10 +107,27 @@ fn listed(context: &Context, args: &RunsArgs) -> Listed {
     Listed { table, notes }
 }
 
+/// A recipe that the user named.
+struct Wanted<'n> {
+    name: &'n str,
+    /// Whether it is the name of a recipe of which there are runs, and so not the beginning of
+    /// others.
+    is_exact: bool,
+}
+
+impl<'n> Wanted<'n> {
+    fn new(name: &'n str, all: &[Found]) -> Self {
+        Self { name, is_exact: all.iter().any(|found| is_exactly(found, name)) }
+    }
+
+    fn fits(&self, found: &Found) -> bool {
+        if self.is_exact { is_exactly(found, self.name) } else { found.name.starts_with(self.name) }
+    }
+}
+
 /// Whether the filters besides `--state` select a run.
-fn is_wanted(args: &RunsArgs, found: &Found) -> bool {
-    let begins = |recipe: &String| found.name.starts_with(recipe.as_str());
-    let of_recipe = args.recipes.is_empty() || args.recipes.iter().any(begins);
+fn is_wanted(args: &RunsArgs, recipes: &[Wanted<'_>], found: &Found) -> bool {
+    let of_recipe = recipes.is_empty() || recipes.iter().any(|recipe| recipe.fits(found));
     let Some(identity) = &found.identity else {
         return of_recipe && args.arms.is_empty() && args.seeds.is_empty() && args.tier.is_none();
     };
@@ -226,4 +244,29 @@ fn for_programs_cells(row: &Row, verdict: Option<Recorded>, age: Duration) -> Ve
 /// The word of an outcome in files of JSON.
 fn word_of(outcome: Outcome) -> Value {
     serde_json::to_value(outcome).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn run(name: &str) -> Found {
+        let folder = PathBuf::from(name);
+        Found { name: name.to_owned(), folder, identity: None, written: SystemTime::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn a_recipes_own_name_is_not_the_beginning_of_others() {
+        let all = ["toy", "toy-big", "reversal"].map(run);
+        let fits = |name: &str| -> Vec<&str> {
+            let wanted = Wanted::new(name, &all);
+            all.iter().filter(|found| wanted.fits(found)).map(|found| found.name.as_str()).collect()
+        };
+        assert_eq!(fits("toy"), ["toy"]);
+        assert_eq!(fits("to"), ["toy", "toy-big"]);
+        assert_eq!(fits("rev"), ["reversal"]);
+        assert_eq!(fits("yesno"), [""; 0]);
+    }
 }

@@ -27,7 +27,7 @@ pub enum State {
     Training,
     /// Training stopped before its end: Ctrl-C, an error, a killed process
     Interrupted,
-    /// As interrupted or training: the file system has no locks
+    /// Training or interrupted: the file system has no locks to tell which
     Unfinished,
     /// Training ended, and a process decodes evaluation sets
     Evaluating,
