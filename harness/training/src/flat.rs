@@ -5,6 +5,8 @@
 //! which allocates. On other backends the buffer is a tensor, whose chains the backend fuses. Both
 //! do the same operations on each element in the same order, and agree bitwise.
 
+use std::borrow::Cow;
+
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use zoo_models::ops::{magnitudes, wide};
@@ -106,6 +108,14 @@ impl Flat {
         match self {
             Self::Host(values) => values.clone(),
             Self::Device(tensor) => host_values(tensor.clone()),
+        }
+    }
+
+    /// The values on the host. Values on the host are borrowed.
+    pub fn on_host(&self) -> Cow<'_, [f32]> {
+        match self {
+            Self::Host(values) => Cow::Borrowed(values),
+            Self::Device(_) => Cow::Owned(self.to_vec()),
         }
     }
 

@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod flat;
 pub mod folder;
 mod groups;
+pub mod observe;
 pub mod optimizer;
 pub mod parts;
 pub mod progress;

@@ -1,4 +1,5 @@
-//! Time of the parts of an update. The update reports the end of each part to a [`Watch`].
+//! Time of the parts of an update. The update reports the end of each part to a [`Watch`], and its
+//! values to the watch's observer.
 
 use std::time::Instant;
 
@@ -6,6 +7,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
+use crate::observe::Observer;
 
 /// A part of an update. `Forward` and `Backward` occur once for each micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +22,20 @@ pub enum Part {
 
 /// Observer of the parts of an update.
 pub trait Watch {
+    /// Called by the training loop before an update. `update` is its number from 1; an update that
+    /// is skipped is followed by another one with its number.
+    fn begins(&mut self, _update: u64) {}
+
     /// Called when `part` has ended and before the next part begins.
     ///
     /// # Errors
     /// If the device fails.
     fn ended(&mut self, part: Part) -> Result<(), TrainError>;
+
+    /// The observer of this update's values, if they are observed.
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        None
+    }
 }
 
 /// A watch that does nothing, for training.

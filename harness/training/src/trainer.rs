@@ -23,7 +23,7 @@ use crate::error::{OtherError, TrainError};
 use crate::folder::CheckpointFolder;
 use crate::groups::check_names;
 use crate::optimizer::OptimizerState;
-use crate::parts::Unwatched;
+use crate::parts::{Unwatched, Watch};
 use crate::progress::{LogFile, Progress, UpdateReport, end_line, train_line};
 use crate::reduce::{Local, Reducer};
 use crate::settings::TrainSettings;
@@ -69,6 +69,7 @@ pub struct Trainer<M, B> {
     saved_at: Option<u64>,
     /// Moments at which to return to the caller.
     pauses: BTreeSet<Moment>,
+    watch: Box<dyn Watch>,
 }
 
 const MODEL: &str = "the model is away only during an update";
@@ -118,6 +119,7 @@ impl<M: Module, B> Trainer<M, B> {
             average,
             saved_at: None,
             pauses: BTreeSet::new(),
+            watch: Box::new(Unwatched),
         })
     }
 
@@ -205,6 +207,11 @@ impl<M: Module, B> Trainer<M, B> {
     /// inspect the model.
     pub fn pause_at(&mut self, moments: impl IntoIterator<Item = Moment>) {
         self.pauses = moments.into_iter().collect();
+    }
+
+    /// Sets the watch of all further updates.
+    pub fn watched_by(&mut self, watch: Box<dyn Watch>) {
+        self.watch = watch;
     }
 
     /// The moments of [`Trainer::pause_at`] that the run is at.
@@ -346,11 +353,11 @@ impl<M: Module, B> Trainer<M, B> {
         }
         let tokens = tokens[0] as u64;
         let (count, reducer) = (self.phases.len() as u64, self.reducer.as_mut());
-        let mut model = self.model.take().expect(MODEL);
+        let (mut model, watch) = (self.model.take().expect(MODEL), self.watch.as_mut());
+        watch.begins(self.state.counters.update + 1);
         let mut reports = Vec::with_capacity(self.phases.len());
         for (index, phase) in (0..).zip(&mut self.phases) {
-            let (moved, report) =
-                run_phase(phase, (index, count), model, &micro, around, reducer, &mut Unwatched)?;
+            let (moved, report) = run_phase(phase, (index, count), model, &micro, around, reducer, watch)?;
             model = moved;
             reports.push(report);
         }

@@ -25,6 +25,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use zoo_models::ops::Observation;
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass, Running};
@@ -199,7 +200,8 @@ impl PhaseReport {
 }
 
 /// Runs one phase over the micro-batches of an update. `phase_index` and `phases` define the
-/// position of its micro-steps in the update. `watch` is called at the end of each part.
+/// position of its micro-steps in the update. `watch` is called at the end of each part, and its
+/// observer with the values.
 pub fn run_phase<M: Module, B>(
     phase: &mut Phase<M, B>,
     (phase_index, phases): (u64, u64),
@@ -207,7 +209,7 @@ pub fn run_phase<M: Module, B>(
     batches: &[MicroBatch<B>],
     around: Surroundings,
     reducer: &mut dyn Reducer,
-    watch: &mut impl Watch,
+    watch: &mut (impl Watch + ?Sized),
 ) -> Result<(M, PhaseReport), TrainError> {
     debug_assert!(phase_index < phases);
     let mut counts = total_counts(phase.objective.as_ref(), batches.iter().map(|micro| &micro.batch));
@@ -224,6 +226,9 @@ pub fn run_phase<M: Module, B>(
     for micro in batches {
         let step = around.micro_step + phase_index * around.group + micro.position;
         let mut pass = Pass::training(around.compute, around.seed, step);
+        if let Some(observer) = watch.observer() {
+            pass = pass.observed(Observation::of(&model, observer.outputs(scale)));
+        }
         let terms = phase.objective.terms(&model, &micro.batch, &mut pass);
         let shares = match phase.loss_mean {
             LossMean::WholeUpdate => None,
@@ -252,6 +257,13 @@ pub fn run_phase<M: Module, B>(
     let device = model.devices().into_iter().next().map(Device::inner);
     if reducer.world() > 1 {
         reduce(&mut gradients, &paths, device.as_ref(), reducer)?;
+    }
+    if let Some(observer) = watch.observer() {
+        for ((path, _), gradient) in paths.iter().zip(&gradients) {
+            if let Some(gradient) = gradient {
+                observer.gradient(path, &gradient.on_host());
+            }
+        }
     }
     let model = match &phase.l2 {
         Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2),
@@ -319,7 +331,12 @@ pub fn run_phase<M: Module, B>(
         let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
-        phase.optimizer.step(place, lr, weight, gradient).into_tensor(&device)
+        let before = watch.observer().is_some().then(|| weight.to_vec());
+        let new = phase.optimizer.step(place, lr, weight, gradient);
+        if let (Some(before), Some(observer)) = (before, watch.observer()) {
+            observer.moved(path, &before, &new.on_host());
+        }
+        new.into_tensor(&device)
     });
     phase.updates += 1;
     let model = match &phase.running {

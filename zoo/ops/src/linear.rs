@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use super::fp32::{self, Matrix, Start};
 use super::halves::{self, Instruction, Operand, Values};
+use super::observed::observed;
 use super::rounding::Half;
 use super::{has_own_kernels, host, simd};
 use crate::Pass;
@@ -306,14 +307,17 @@ impl<B: LinearOp, C: CheckpointStrategy> LinearOp for Autodiff<B, C> {
 /// x `[rows, in]` times the transposed weight `[out, in]` (PyTorch's layout), plus bias `[out]`; in
 /// the compute type of the pass.
 pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, pass: &Pass) -> Tensor<2> {
-    if has_own_kernels(&x.device())
-        && let Some(with) = Products::of(pass.compute)
-    {
-        let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
-        let out = Dispatch::affine(x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch(), with);
-        return Tensor::from_dispatch(out);
-    }
-    composed(x, weight, bias, pass)
+    let site = pass.output("linear", &weight);
+    let own = Products::of(pass.compute).filter(|_| has_own_kernels(&x.device()));
+    let out = match own {
+        Some(with) => {
+            let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
+            let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
+            Tensor::from_dispatch(Dispatch::affine(x, weight, bias, with))
+        }
+        None => composed(x, weight, bias, pass),
+    };
+    observed(out, site)
 }
 
 fn composed(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, pass: &Pass) -> Tensor<2> {

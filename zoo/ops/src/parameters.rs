@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Shape, Tensor, TensorData};
+use burn_autodiff::NodeId;
 
 /// A parameter's path, shape and FP32 values on the host.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +103,14 @@ pub fn take_gradients<M: Module>(module: &M, gradients: &mut Gradients) -> Vec<O
     visitor.found
 }
 
+/// Path of every parameter under autodiff, with its identity in the graph. An update gives a
+/// parameter a new identity.
+pub(crate) fn nodes<M: Module>(module: &M) -> Vec<(String, NodeId)> {
+    let mut visitor = NodeVisitor { path: Vec::new(), found: Vec::new() };
+    module.visit(&mut visitor);
+    visitor.found
+}
+
 /// A new module whose parameter at each path is `change(path, flat value)`, as a fresh leaf. Values
 /// are outside autodiff.
 pub fn update<M: Module>(module: M, change: impl FnMut(&str, Tensor<1>) -> Tensor<1>) -> M {
@@ -187,6 +196,27 @@ impl ModuleVisitor for GradientVisitor<'_> {
             let n = g.shape().num_elements();
             crate::precision::to_f32(g).reshape([n])
         }));
+    }
+}
+
+struct NodeVisitor {
+    path: Vec<String>,
+    found: Vec<(String, NodeId)>,
+}
+
+impl ModuleVisitor for NodeVisitor {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(node) = crate::identity::node(&param.val()) {
+            self.found.push((self.path.join("."), node));
+        }
+    }
+
+    fn enter_module(&mut self, name: &str, container: &str) {
+        enter(&mut self.path, name, container);
+    }
+
+    fn exit_module(&mut self, _: &str, container: &str) {
+        exit(&mut self.path, container);
     }
 }
 

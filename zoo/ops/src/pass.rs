@@ -1,14 +1,18 @@
 //! What an operation is told of the forward pass that it is part of.
 
+use burn::tensor::Tensor;
+
+use crate::observed::{Observation, Site};
 use crate::precision::Compute;
 use crate::random::Key;
 
-/// Settings of one forward pass: compute type, and dropout in training.
+/// Settings of one forward pass: compute type, dropout in training, and an observation.
 #[derive(Debug, Clone)]
 pub struct Pass {
     /// Type of matrix products.
     pub compute: Compute,
     dropout: Option<Stream>,
+    observation: Option<Observation>,
 }
 
 #[derive(Debug, Clone)]
@@ -21,12 +25,31 @@ struct Stream {
 impl Pass {
     /// A training pass. `step` is the micro-step, counted from the start of the run.
     pub fn training(compute: Compute, seed: u64, step: u64) -> Self {
-        Self { compute, dropout: Some(Stream { seed, step, site: 0 }) }
+        Self { compute, dropout: Some(Stream { seed, step, site: 0 }), observation: None }
     }
 
     /// An evaluation pass: no dropout.
     pub fn evaluation(compute: Compute) -> Self {
-        Self { compute, dropout: None }
+        Self { compute, dropout: None, observation: None }
+    }
+
+    /// Reports the gradients of layers' outputs to an observation.
+    pub fn observed(self, observation: Observation) -> Self {
+        Self { observation: Some(observation), ..self }
+    }
+
+    /// States that `to` is computed from the parameter `from`, so that an observed layer with the
+    /// weight `to` is named after the parameter.
+    pub fn derived<const D: usize, const E: usize>(&self, from: &Tensor<D>, to: &Tensor<E>) {
+        if let Some(observation) = &self.observation {
+            observation.derive(from, to);
+        }
+    }
+
+    /// The output of an operation with this weight, or with this input if it has no weight; `None`
+    /// if the pass is not observed.
+    pub(crate) fn output<const D: usize>(&self, kind: &'static str, weight: &Tensor<D>) -> Option<Site> {
+        self.observation.as_ref()?.output(kind, weight)
     }
 
     /// Whether this is a training pass.

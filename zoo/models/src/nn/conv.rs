@@ -124,7 +124,9 @@ impl Conv1d {
     pub fn forward(&self, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
         let [batch, steps, channels] = x.dims();
         let [out, of_group, kernel] = self.weight.dims();
-        let weight = self.weight.val().reshape([out, of_group, 1, kernel]);
+        let values = self.weight.val();
+        let weight = values.clone().reshape([out, of_group, 1, kernel]);
+        pass.derived(&values, &weight);
         let geometry = Geometry { axes: [Axis::default(), self.time], groups: self.groups };
         let bias = self.bias.as_ref().map(Param::val);
         let y = ops::convolution(x.reshape([batch, 1, steps, channels]), weight, bias, geometry, pass);

@@ -34,7 +34,9 @@ impl NormalizedLinear {
 
     /// x `[rows, in]` -> `[rows, out]`, in the compute type.
     pub fn forward(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
-        ops::linear(x, self.weight(), Some(self.bias.val()), pass)
+        let weight = self.weight();
+        pass.derived(&self.direction.val(), &weight);
+        ops::linear(x, weight, Some(self.bias.val()), pass)
     }
 }
 
@@ -75,6 +77,7 @@ impl NormalizedConv1d {
         let [batch, steps, channels] = x.dims();
         let [out, input, kernel] = self.direction.dims();
         let weight = self.weight().reshape([out, input, 1, kernel]);
+        pass.derived(&self.direction.val(), &weight);
         let geometry = Geometry { axes: [Axis::default(), self.time], groups: 1 };
         let x = x.reshape([batch, 1, steps, channels]);
         let y = ops::convolution(x, weight, Some(self.bias.val()), geometry, pass);

@@ -25,6 +25,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::dropout::Mask;
+use super::observed::observed;
 use super::rounding::Half;
 use super::{dropout, fp32, has_device_kernels, has_own_kernels, host};
 use crate::Pass;
@@ -190,14 +191,18 @@ pub fn attention(
 ) -> Tensor<2> {
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
+    let site = pass.output("attention", &q);
     let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
     // The CPU kernel consists of products, which a CPU without AVX2 does not support.
     let without = has_own_kernels(&q.device()) && !fp32::available();
-    if has_device_kernels(&q.device()) && !without {
-        let out = Dispatch::attended(q.into_dispatch(), k.into_dispatch(), v.into_dispatch(), plan);
-        return Tensor::from_dispatch(out);
-    }
-    composed(q, k, v, &plan)
+    let out = match has_device_kernels(&q.device()) && !without {
+        true => {
+            let (q, k, v) = (q.into_dispatch(), k.into_dispatch(), v.into_dispatch());
+            Tensor::from_dispatch(Dispatch::attended(q, k, v, plan))
+        }
+        false => composed(q, k, v, &plan),
+    };
+    observed(out, site)
 }
 
 /// Composition with padding to `[sequences, heads, length, size]`, with the same mask elements as

@@ -28,6 +28,7 @@ use burn::tensor::Tensor;
 
 use super::dropout::Mask;
 use super::linear::Products;
+use super::observed::observed;
 use super::{fp32, has_own_kernels};
 use crate::Pass;
 use crate::precision::Compute;
@@ -133,10 +134,12 @@ pub fn attentive_lstm(
         compute: pass.compute,
         kept: None,
     };
+    let site = pass.output("attentive", &weights.layers[0].weight);
     let empty = gates.dims()[0] == 0;
     let own = has_own_kernels(&gates.device()) && fp32::available();
     if !own || empty || Products::of(pass.compute).is_none() {
-        return composed::attentive(gates, weights, source, &plan);
+        let (out, looks) = composed::attentive(gates, weights, source, &plan);
+        return (observed(out, site), looks);
     }
     let (device, sequence_steps, width) = (gates.device(), gates.dims()[0], source.values.dims()[1]);
     let nothing = || Tensor::<2>::empty([0, 0], &device);
@@ -159,5 +162,6 @@ pub fn attentive_lstm(
     let (columns, steps) = (hidden + width, sequence_steps / source.lengths.len());
     let first_weight = sequence_steps * columns;
     let looks = out.clone().narrow(0, first_weight, steps * rows as usize);
-    (out.narrow(0, 0, first_weight).reshape([sequence_steps, columns]), looks.reshape([steps, rows as usize]))
+    let out = out.narrow(0, 0, first_weight).reshape([sequence_steps, columns]);
+    (observed(out, site), looks.reshape([steps, rows as usize]))
 }

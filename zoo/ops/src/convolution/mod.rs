@@ -37,6 +37,7 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_flex::FlexTensor;
 
 use super::linear::{Products, Wanted, column_sums};
+use super::observed::observed;
 use super::{Instruction, has_own_kernels, host};
 use crate::Pass;
 use geometry::Shapes;
@@ -340,18 +341,15 @@ pub fn convolution(
     geometry: Geometry,
     pass: &Pass,
 ) -> Tensor<4> {
-    if has_own_kernels(&x.device())
-        && let Some(with) = Products::of(pass.compute)
-    {
-        let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
-        let out = Dispatch::convolved(
-            x.into_dispatch(),
-            weight.into_dispatch(),
-            bias.into_dispatch(),
-            geometry,
-            with,
-        );
-        return Tensor::from_dispatch(out);
-    }
-    composed::convolution(x, weight, bias, geometry, pass)
+    let site = pass.output("convolution", &weight);
+    let own = Products::of(pass.compute).filter(|_| has_own_kernels(&x.device()));
+    let out = match own {
+        Some(with) => {
+            let bias = bias.unwrap_or_else(|| Tensor::empty([0], &weight.device()));
+            let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
+            Tensor::from_dispatch(Dispatch::convolved(x, weight, bias, geometry, with))
+        }
+        None => composed::convolution(x, weight, bias, geometry, pass),
+    };
+    observed(out, site)
 }

@@ -30,6 +30,7 @@ use burn::tensor::Tensor;
 
 use super::dropout::Mask;
 use super::linear::Products;
+use super::observed::observed;
 use super::{has_device_kernels, has_own_kernels};
 use crate::Pass;
 use crate::precision::to_f32;
@@ -47,6 +48,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Name of an output of this kind.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lstm | Self::HardLstm => "lstm",
+            Self::Gru => "gru",
+        }
+    }
+
     /// Number of gates.
     pub(super) fn gates(self) -> usize {
         match self {
@@ -160,6 +169,7 @@ pub(super) fn recurrent(
         let expected = [kind.states() * sequences.count(), hidden];
         assert_eq!(initial.dims(), expected, "one initial state for each sequence");
     }
+    let site = pass.output(kind.name(), &weight);
     let device = gates.device();
     let own = match has_own_kernels(&device) {
         true => Products::of(pass.compute).is_some() && hidden > 0,
@@ -170,7 +180,7 @@ pub(super) fn recurrent(
             has_device_kernels(&device) && sequences.rows() * hidden > 0 && kernels
         }
     };
-    if own {
+    let (out, last) = if own {
         let (biased, given) = (bias.is_some(), initial.is_some());
         let plan = Plan { kind, sequences: sequences.clone(), compute: pass.compute, biased, given, mask };
         let nothing = weight.clone().set_require_grad(false).into_dispatch();
@@ -178,9 +188,11 @@ pub(super) fn recurrent(
         let initial = initial.map_or(nothing, Tensor::into_dispatch);
         let (out, last) =
             Dispatch::recurrent(gates.into_dispatch(), weight.into_dispatch(), bias, initial, plan);
-        return (Tensor::from_dispatch(out), Tensor::from_dispatch(last));
-    }
-    composed::recurrent(kind, gates, weight, bias, initial, (sequences, mask), pass)
+        (Tensor::from_dispatch(out), Tensor::from_dispatch(last))
+    } else {
+        composed::recurrent(kind, gates, weight, bias, initial, (sequences, mask), pass)
+    };
+    (observed(out, site), last)
 }
 
 /// Two states `[sequences, hidden]` by falling length; zero where none are given.

@@ -1,0 +1,168 @@
+//! Observation of the values of an update. A [`Watch`](crate::parts::Watch) may have an observer;
+//! training has none. An observed update has the same bits as another one, but takes longer, and
+//! reads its values from the device.
+
+use std::sync::Arc;
+
+use zoo_models::ops::OutputGradients;
+
+/// Observer of the values of one update. Its methods are called in the order in which they stand
+/// here.
+pub trait Observer {
+    /// Called before each forward pass. Returns the receiver of the gradients of layers' outputs,
+    /// which are those of the loss times `scale`.
+    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients>;
+
+    /// Called with the gradient of each parameter that the update moves, also if the update is then
+    /// skipped. It is summed over micro-batches and workers and divided by the loss scale, before
+    /// regularisation and clipping.
+    fn gradient(&mut self, path: &str, gradient: &[f32]);
+
+    /// Called with the values of each moved parameter before and after the optimizer's step.
+    fn moved(&mut self, path: &str, before: &[f32], after: &[f32]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use burn::module::{Module, Param};
+    use burn::tensor::{Device, Tensor, TensorData};
+    use zoo_models::precision::Compute;
+    use zoo_models::{Objective, Pass, Term, ops, parameters};
+    use zoo_recipes::{LossScalingSpec, OptimizerSpec, RegularizerSpec, ScheduleSpec, Velocity};
+
+    use super::*;
+    use crate::error::TrainError;
+    use crate::parts::{Part, Unwatched, Watch};
+    use crate::reduce::Local;
+    use crate::scaling::LossScaler;
+    use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
+
+    const WEIGHT: [f32; 4] = [0.5, -1.0, 2.0, 0.25];
+
+    #[derive(Module, Debug)]
+    struct Layer {
+        weight: Param<Tensor<2>>,
+    }
+
+    #[derive(Module, Debug)]
+    struct Model {
+        layer: Layer,
+    }
+
+    /// The sum of W x, times 1 and 3 for its two values: their gradients are 1 and 3.
+    struct Weighted;
+
+    impl Objective<Model, [f32; 2]> for Weighted {
+        fn counts(&self, _: &[f32; 2]) -> Vec<(&'static str, f64)> {
+            vec![("sum", 1.0)]
+        }
+
+        fn terms(&self, model: &Model, x: &[f32; 2], pass: &mut Pass) -> Vec<Term> {
+            let weight = model.layer.weight.val();
+            let device = weight.device();
+            let y = ops::linear(Tensor::from_data([*x], &device), weight, None, pass);
+            let sum = (y * Tensor::<2>::from_data([[1.0f32, 3.0]], &device)).sum();
+            vec![Term { name: "sum", sum, weight: 1.0 }]
+        }
+    }
+
+    /// What an observer is given, in order.
+    #[derive(Debug, Clone, PartialEq)]
+    enum Seen {
+        Scale(f64),
+        Output(String, Vec<f32>),
+        Gradient(String, Vec<f32>),
+        Moved(String, Vec<f32>, Vec<f32>),
+    }
+
+    #[derive(Debug, Clone, Default)]
+    struct Observing(Arc<Mutex<Vec<Seen>>>);
+
+    impl Observing {
+        fn saw(&self, seen: Seen) {
+            self.0.lock().unwrap().push(seen);
+        }
+    }
+
+    impl OutputGradients for Observing {
+        fn received(&self, layer: &str, gradient: &[f32]) {
+            self.saw(Seen::Output(layer.to_owned(), gradient.to_vec()));
+        }
+    }
+
+    impl Observer for Observing {
+        fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients> {
+            self.saw(Seen::Scale(scale));
+            Arc::new(self.clone())
+        }
+
+        fn gradient(&mut self, path: &str, gradient: &[f32]) {
+            self.saw(Seen::Gradient(path.to_owned(), gradient.to_vec()));
+        }
+
+        fn moved(&mut self, path: &str, before: &[f32], after: &[f32]) {
+            self.saw(Seen::Moved(path.to_owned(), before.to_vec(), after.to_vec()));
+        }
+    }
+
+    impl Watch for Observing {
+        fn ended(&mut self, _: Part) -> Result<(), TrainError> {
+            Ok(())
+        }
+
+        fn observer(&mut self) -> Option<&mut dyn Observer> {
+            Some(self)
+        }
+    }
+
+    /// New weights of an update of two micro-batches by SGD with the rate 0.5, a loss scale of 8, an
+    /// L2 penalty and clipping.
+    fn updated(watch: &mut dyn Watch) -> Vec<f32> {
+        let rule = OptimizerSpec::Sgd {
+            momentum: 0.0,
+            weight_decay: 0.0,
+            nesterov: false,
+            velocity: Velocity::Gradients,
+        };
+        let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 8.0 }).unwrap();
+        let schedule = ScheduleSpec::Fixed { lr: 0.5 };
+        let phase = Phase::single(Box::new(Weighted), &rule, &schedule, scaler, None).unwrap();
+        let l2 = RegularizerSpec::L2 { scale: 0.5, recurrent: true, embeddings: true, norm_scales: true };
+        let mut phase = phase.clipped(Some(1.0)).regularized(Some(&l2));
+        let weight = TensorData::new(WEIGHT.to_vec(), [2, 2]);
+        let weight = Param::from_tensor(Tensor::from_data(weight, &Device::flex().autodiff()));
+        let model = Model { layer: Layer { weight } };
+        let batches =
+            [(0, [1.0, 2.0]), (1, [5.0, -4.0])].map(|(position, batch)| MicroBatch { position, batch });
+        let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: 0, group: 2 };
+        let (model, _) = run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, watch).unwrap();
+        parameters::export(&model).swap_remove(0).values
+    }
+
+    /// The loss is the mean of two sums, so the gradient of an output is 8 / 2 times 1 and 3. That of
+    /// the weight is the outer product of (1, 3) and the mean (3, -1) of the inputs.
+    #[test]
+    fn an_observer_sees_gradients_before_penalty_and_clipping_and_the_step_after() {
+        let mut observing = Observing::default();
+        let after = updated(&mut observing);
+        let output = || Seen::Output("layer".to_owned(), vec![4.0, 12.0]);
+        let path = || "layer.weight".to_owned();
+        let due = [
+            Seen::Scale(8.0),
+            output(),
+            Seen::Scale(8.0),
+            output(),
+            Seen::Gradient(path(), vec![3.0, -1.0, 9.0, -3.0]),
+            Seen::Moved(path(), WEIGHT.to_vec(), after.clone()),
+        ];
+        assert_eq!(*observing.0.lock().unwrap(), due);
+        assert_ne!(after, WEIGHT);
+    }
+
+    #[test]
+    fn an_observed_update_has_the_bits_of_another_one() {
+        assert_eq!(updated(&mut Observing::default()), updated(&mut Unwatched));
+    }
+}
