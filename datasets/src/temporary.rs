@@ -17,6 +17,8 @@ use zoo_recipes::atomic::{is_temporary, lock_dead, locked, rename};
 pub(crate) const UNPACKING: &str = ".unpacking-";
 /// Prefix of the name of a folder in which text is prepared.
 pub(crate) const PREPARING: &str = ".preparing-";
+/// Prefix of the name of a folder in which a copy of a run is trained.
+pub const PROFILING: &str = ".profiling-";
 /// Suffix of the name of the lock file beside a folder.
 const LOCK: &str = ".lock";
 /// A folder without a lock comes from an earlier version. It counts as dead if nothing in it
@@ -25,7 +27,7 @@ const UNLOCKED: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder that is removed when dropped, or by a later process if this one is killed.
 #[derive(Debug)]
-pub(crate) struct TemporaryFolder {
+pub struct TemporaryFolder {
     folder: TempDir,
     /// Dropped after the folder, so the folder never exists without its lock.
     _lock: NamedTempFile,
@@ -33,8 +35,11 @@ pub(crate) struct TemporaryFolder {
 
 impl TemporaryFolder {
     /// Makes a new folder in `parent`, after removing the remains of dead processes there. `prefix`
-    /// is [`UNPACKING`] or [`PREPARING`].
-    pub(crate) fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
+    /// is one of the prefixes of this module.
+    ///
+    /// # Errors
+    /// The folder or its lock cannot be made.
+    pub fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
         remove_dead(parent);
         let lock = locked(parent, |parent| Builder::new().prefix(prefix).suffix(LOCK).tempfile_in(parent))?;
         let name = lock.path().file_stem().unwrap_or(OsStr::new(prefix)).to_owned();
@@ -51,7 +56,7 @@ impl TemporaryFolder {
     }
 
     /// Path of the folder.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -91,7 +96,7 @@ pub(crate) fn remove_dead(folder: &Path) {
         let (path, name) = (entry.path(), entry.file_name());
         let Some(name) = name.to_str() else { continue };
         let Ok(kind) = entry.file_type() else { continue };
-        let ours = [UNPACKING, PREPARING].iter().any(|prefix| name.starts_with(prefix));
+        let ours = [UNPACKING, PREPARING, PROFILING].iter().any(|prefix| name.starts_with(prefix));
         if kind.is_file() && is_temporary(name) {
             let _ = lock_dead(&path).map(|_lock| fs::remove_file(&path));
         } else if kind.is_file() && ours && name.ends_with(LOCK) {

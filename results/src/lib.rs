@@ -6,6 +6,7 @@ pub mod exit;
 pub mod explain;
 pub mod ledger;
 pub mod metrics;
+pub mod profile;
 pub mod regress;
 pub mod report;
 pub mod statistics;

@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "list",
     "show",
     "check",
@@ -10,6 +10,7 @@ const COMMANDS: [&str; 23] = [
     "reproduce",
     "runs",
     "log",
+    "profile",
     "evaluate",
     "export",
     "new",

@@ -15,6 +15,7 @@ mod ledger;
 mod looks;
 mod own_data;
 mod parts;
+mod profiling;
 mod recipes;
 mod regressing;
 mod reporting;

@@ -11,6 +11,7 @@ pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
     ReportArgs,
 };
+pub use self::profile::ProfileArgs;
 pub use self::runs::{EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
@@ -20,6 +21,7 @@ use crate::output::Format;
 mod checks;
 mod inputs;
 mod ledger;
+mod profile;
 mod runs;
 mod scores;
 
@@ -148,6 +150,17 @@ Examples:
 Batches are real if the data was fetched, else generated. The first arm is 1.0. Records nothing.
 docs/devices.md describes the columns.")]
     Bench(BenchArgs),
+    /// Show the exponents of gradients, weights and updates, what FP16 loses, and a loss scale
+    #[command(after_help = "\
+Examples:
+  zoo profile reversal-transformer --tier smoke
+  zoo profile multi30k-transformer-tiny --arm fp32 --update 1,100,1000 --svg exponents.svg
+  zoo profile ~/.local/share/zoo/runs/RUN --layer decoder --format json
+
+Trains a copy in a scratch folder up to the last named update. Records nothing and leaves RUN as it
+is. Profile an FP32 arm: in FP16, values that are lost are zeros already. docs/mixed-precision.md
+describes the columns.")]
+    Profile(ProfileArgs),
     /// Decode and score the weights of a run or checkpoint
     #[command(after_help = "\
 Examples:

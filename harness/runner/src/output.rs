@@ -10,8 +10,8 @@ pub use zoo_results::report::{Cell, Column, Format, Table};
 use crate::error::{Failure, Result};
 
 /// A table with these titles. A title that starts with `#` marks a column of numbers.
-pub fn columns<const N: usize>(titles: [&str; N]) -> Table {
-    let column = |title: &str| match title.strip_prefix('#') {
+pub fn columns<'t>(titles: impl IntoIterator<Item = &'t str>) -> Table {
+    let column = |title: &'t str| match title.strip_prefix('#') {
         Some(title) => Column::numbers(title),
         None => Column::words(title),
     };

@@ -110,6 +110,7 @@ fn stops_gently(command: &Command) -> bool {
         Command::Fetch(_)
             | Command::Reproduce(_)
             | Command::Bench(_)
+            | Command::Profile(_)
             | Command::Evaluate(_)
             | Command::Explain(_)
             | Command::Regress(_)

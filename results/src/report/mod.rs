@@ -1,8 +1,9 @@
 //! Tables of verdicts in four formats, the generated parts of README and RESULTS, a page about the
-//! runs of a recipe, and images of matrices.
+//! runs of a recipe, images of matrices, and pictures of profiles.
 
 mod account;
 mod earlier;
+pub mod exponents;
 pub mod heatmap;
 pub mod page;
 mod readme;

@@ -18,6 +18,7 @@ mod ledger;
 mod list;
 mod log;
 mod new;
+mod profile;
 mod regress;
 mod report;
 mod reproduce;
@@ -48,6 +49,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Runs(args) => runs::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Bench(args) => bench::run(context, args),
+        Command::Profile(args) => profile::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),
         Command::New(args) => new::run(context, args),

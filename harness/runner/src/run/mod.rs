@@ -1,4 +1,5 @@
-//! One run: an arm of a recipe with a seed, trained, decoded and timed, whatever its task.
+//! One run: an arm of a recipe with a seed, trained, decoded, timed and profiled, whatever its
+//! task.
 //!
 //! A task gives its data as [`data::TaskData`]; the stages use it as [`ready::Ready`]. Nothing here
 //! asks which task a recipe has.
@@ -13,7 +14,9 @@ pub mod initial;
 pub mod log;
 pub mod log_reader;
 pub mod numbering;
+pub mod profile;
 pub mod ready;
+pub mod recorder;
 mod samples;
 pub mod sweep;
 pub mod timed_arm;

@@ -1,4 +1,5 @@
-//! Prepared data as the stages see it: trained, evaluated and timed, whatever its task.
+//! Prepared data as the stages see it: trained, evaluated, timed and profiled, whatever its
+//! task.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +12,8 @@ use super::conventions::Conventions;
 use super::data::{TaskData, typed};
 use super::evaluate::{Evaluation, Weights, decode_all, load_model};
 use super::folder::{Run, Trained};
+use super::profile::{Profiling, profile};
+use super::recorder::Recorded;
 use super::sweep::{Swept, SweptWeights};
 use super::timed_arm::{Making, Measurable, first_updates, of_updates};
 use super::train::{Training, train};
@@ -74,6 +77,12 @@ pub trait Ready {
     /// # Errors
     /// No batch can be made, or the device cannot be opened.
     fn timed(&self, ctx: &Context, recipe: &Recipe, making: Making<'_>) -> Result<Measurable>;
+
+    /// Trains a scratch copy up to some updates, and records their values.
+    ///
+    /// # Errors
+    /// Training ends before, or was interrupted.
+    fn profile(&self, ctx: &Context, recipe: &Recipe, profiling: &Profiling<'_>) -> Result<Recorded>;
 }
 
 impl<T: TaskData> Ready for T {
@@ -126,5 +135,9 @@ impl<T: TaskData> Ready for T {
         let material = self.material(recipe)?;
         let updates = first_updates(recipe, &material, making.seed)?;
         of_updates(ctx, recipe, &material, updates, making)
+    }
+
+    fn profile(&self, ctx: &Context, recipe: &Recipe, profiling: &Profiling<'_>) -> Result<Recorded> {
+        profile(ctx, recipe, self, profiling)
     }
 }

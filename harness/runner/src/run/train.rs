@@ -1,5 +1,6 @@
 //! Training of one arm with one seed, from scratch or from the last checkpoint.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
@@ -75,18 +76,8 @@ pub fn train<T: TaskData>(
     let last_update = last_update(&recipe.train, batches);
     let phase = phase(recipe, material.aim(typed), last_update)?;
     let valid = recipe.data().has_eval_set("valid");
-    let valid_splits = valid.then(|| task.evaluation_splits(typed, "valid")).transpose()?;
     let data = task.fingerprints();
-    let seen = |splits: &[String]| match splits.is_empty() {
-        true => "-".to_string(),
-        false => splits.iter().map(|split| data[split].as_str()).collect::<Vec<_>>().join(" "),
-    };
-    let fingerprint = format!(
-        "{} train {} valid {}",
-        run.card.key,
-        seen(&task.training_splits()?),
-        seen(&valid_splits.unwrap_or_default())
-    );
+    let fingerprint = fingerprint(task, recipe, &run.card.key, &data)?;
     let folder = run.checkpoints().path().to_path_buf();
     let settings = TrainSettings::new(&recipe.train, compute, seed, fingerprint, folder);
     let mut trainer = Trainer::new(settings, model, vec![phase])?;
@@ -204,6 +195,25 @@ pub fn train<T: TaskData>(
     let trained = Trained { last_state, ..summary(trainer.state(), ending) };
     write_json(&run.trained_file(), &trained)?;
     Ok(trained)
+}
+
+/// Fingerprint of a run's states: its key, and the data that it is trained and validated on.
+/// `data` are the task's fingerprints.
+pub fn fingerprint<T: TaskData>(
+    task: &T,
+    recipe: &Recipe,
+    key: &str,
+    data: &BTreeMap<String, String>,
+) -> Result<String> {
+    let valid = match recipe.data().has_eval_set("valid") {
+        true => task.evaluation_splits(typed::<T::Task>(recipe)?, "valid")?,
+        false => Vec::new(),
+    };
+    let seen = |splits: &[String]| match splits.is_empty() {
+        true => "-".to_string(),
+        false => splits.iter().map(|split| data[split].as_str()).collect::<Vec<_>>().join(" "),
+    };
+    Ok(format!("{key} train {} valid {}", seen(&task.training_splits()?), seen(&valid)))
 }
 
 /// Score of a model on the set `valid` with a search. Ctrl-C takes effect after it, as for the

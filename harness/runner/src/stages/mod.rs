@@ -11,6 +11,7 @@ pub mod infer;
 mod judge;
 mod opened;
 mod plan;
+mod profile;
 mod record;
 mod reevaluate;
 mod reproduce;
@@ -27,6 +28,7 @@ pub use infer::{InferRequest, inference};
 pub use judge::{Found, JudgedClaim, judge_found};
 pub use opened::opened;
 pub use plan::plan;
+pub use profile::{ProfileReport, Subject, profile};
 pub use reevaluate::{EvaluateRequest, evaluate, sweep};
 pub use reproduce::{Outcome, RunScores, reproduce};
 

@@ -1,0 +1,301 @@
+//! Histograms of FP32 values by binary exponent.
+
+use std::fmt;
+
+use rayon::prelude::*;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+/// Number of values of FP32's exponent field.
+const FIELDS: usize = 256;
+/// Exponent field of 2^0.
+const BIAS: i32 = 127;
+/// Exponent field of infinities and NaN.
+const NOT_FINITE: usize = FIELDS - 1;
+/// Exponent under which the subnormal values of FP32 are counted.
+pub const BELOW_NORMAL: i32 = -BIAS;
+/// Bits of a value without its sign.
+const MAGNITUDE: u32 = 0x7fff_ffff;
+/// Number of mantissa bits.
+const MANTISSA: u32 = 23;
+/// Number of values that are read at a time.
+const PART: usize = 1 << 10;
+/// Number of values that one thread counts at a time.
+const BLOCK: usize = 1 << 15;
+/// Number of zeros that are counted together.
+const LANES: usize = 8;
+/// Number of tables that take turns. Equal exponents often follow each other, and a counter cannot
+/// be read before the last write to it is done.
+const TABLES: usize = 4;
+
+/// Numbers of FP32 values by exponent. The exponent of x is floor(log2 |x|), so the values with
+/// exponent e lie in [2^e, 2^(e + 1)). Zeros, and values that are not finite, have no exponent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExponentHistogram {
+    /// Numbers by exponent field. Field 0 counts the subnormal values of FP32 without the zeros.
+    fields: Box<[u64; FIELDS]>,
+    zeros: u64,
+}
+
+impl Default for ExponentHistogram {
+    fn default() -> Self {
+        Self { fields: Box::new([0; FIELDS]), zeros: 0 }
+    }
+}
+
+impl ExponentHistogram {
+    /// Counts values.
+    #[must_use]
+    pub fn of(values: &[f32]) -> Self {
+        Self::read(values.len(), |first, part| part.copy_from_slice(&values[first..][..part.len()]))
+    }
+
+    /// Counts values times a factor.
+    #[must_use]
+    pub fn of_scaled(values: &[f32], factor: f32) -> Self {
+        if factor == 1.0 {
+            return Self::of(values);
+        }
+        Self::read(values.len(), |first, part| {
+            part.iter_mut().zip(&values[first..]).for_each(|(to, x)| *to = x * factor);
+        })
+    }
+
+    /// Counts the differences of two arrays.
+    ///
+    /// # Panics
+    /// If the arrays have different lengths.
+    #[must_use]
+    pub fn of_changes(before: &[f32], after: &[f32]) -> Self {
+        assert_eq!(before.len(), after.len(), "an update keeps the number of weights");
+        Self::read(before.len(), |first, part| {
+            let pairs = before[first..].iter().zip(&after[first..]);
+            part.iter_mut().zip(pairs).for_each(|(to, (before, after))| *to = after - before);
+        })
+    }
+
+    /// Counts the ratios |before| / |after - before|. The ratio of an unchanged value is not finite.
+    ///
+    /// # Panics
+    /// If the arrays have different lengths.
+    #[must_use]
+    pub fn of_ratios(before: &[f32], after: &[f32]) -> Self {
+        assert_eq!(before.len(), after.len(), "an update keeps the number of weights");
+        Self::read(before.len(), |first, part| {
+            let pairs = before[first..].iter().zip(&after[first..]);
+            part.iter_mut().zip(pairs).for_each(|(to, (before, after))| *to = before / (after - before));
+        })
+    }
+
+    /// Counts `length` values. `read` writes the values from an index on into a part.
+    fn read(length: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Self {
+        let count = |mut sum: Self, block: usize| {
+            let (mut part, end) = ([0f32; PART], length.min((block + 1) * BLOCK));
+            let mut tables = [[0; FIELDS]; TABLES];
+            for first in (block * BLOCK..end).step_by(PART) {
+                let part = &mut part[..PART.min(end - first)];
+                read(first, part);
+                count_fields(&mut tables, part);
+                sum.zeros += u64::from(zeros(part));
+            }
+            for table in &tables {
+                sum.fields.iter_mut().zip(table).for_each(|(sum, count)| *sum += u64::from(*count));
+            }
+            sum
+        };
+        // Other threads take longer to start than this one to count.
+        let mut sum = match length <= BLOCK {
+            true => count(Self::default(), 0),
+            false => (0..length.div_ceil(BLOCK)).into_par_iter().fold(Self::default, count).reduce(
+                Self::default,
+                |mut a, b| {
+                    a.merge(&b);
+                    a
+                },
+            ),
+        };
+        sum.fields[0] -= sum.zeros;
+        sum
+    }
+
+    /// Adds the counts of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        self.fields.iter_mut().zip(other.fields.iter()).for_each(|(a, b)| *a += b);
+        self.zeros += other.zeros;
+    }
+
+    /// Number of all values, including zeros and values that are not finite.
+    #[must_use]
+    pub fn values(&self) -> u64 {
+        self.zeros + self.fields.iter().sum::<u64>()
+    }
+
+    /// Number of values that are exactly 0.
+    #[must_use]
+    pub fn zeros(&self) -> u64 {
+        self.zeros
+    }
+
+    /// Number of infinities and NaN.
+    #[must_use]
+    pub fn not_finite(&self) -> u64 {
+        self.fields[NOT_FINITE]
+    }
+
+    /// Number of values that have an exponent.
+    #[must_use]
+    pub fn nonzero(&self) -> u64 {
+        self.fields[..NOT_FINITE].iter().sum()
+    }
+
+    /// Number of values whose exponent is below this one.
+    #[must_use]
+    pub fn below(&self, exponent: i32) -> u64 {
+        let end = (exponent + BIAS).clamp(0, NOT_FINITE as i32) as usize;
+        self.fields[..end].iter().sum()
+    }
+
+    /// Number of finite values whose exponent is this one or larger.
+    #[must_use]
+    pub fn at_least(&self, exponent: i32) -> u64 {
+        self.nonzero() - self.below(exponent)
+    }
+
+    /// The exponents that occur, in rising order, with their numbers of values. Subnormal values of
+    /// FP32 have the exponent [`BELOW_NORMAL`].
+    pub fn exponents(&self) -> impl Iterator<Item = (i32, u64)> + '_ {
+        let all = (BELOW_NORMAL..).zip(&self.fields[..NOT_FINITE]);
+        all.filter(|(_, count)| **count > 0).map(|(exponent, count)| (exponent, *count))
+    }
+
+    /// Lowest and highest exponent that occur; `None` if no value has an exponent.
+    #[must_use]
+    pub fn ends(&self) -> Option<(i32, i32)> {
+        let first = self.exponents().next()?.0;
+        Some((first, self.exponents().last()?.0))
+    }
+}
+
+impl fmt::Debug for ExponentHistogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExponentHistogram")
+            .field("zeros", &self.zeros)
+            .field("not_finite", &self.not_finite())
+            .field("exponents", &self.exponents().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// `{"values", "zeros", "not_finite", "exponents": [[exponent, number], …]}`.
+impl Serialize for ExponentHistogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("ExponentHistogram", 4)?;
+        fields.serialize_field("values", &self.values())?;
+        fields.serialize_field("zeros", &self.zeros)?;
+        fields.serialize_field("not_finite", &self.not_finite())?;
+        fields.serialize_field("exponents", &self.exponents().collect::<Vec<_>>())?;
+        fields.end()
+    }
+}
+
+/// Adds the numbers of values by exponent field to the sum of the tables. A block has fewer values
+/// than a counter can hold.
+// Inlined, this loop and the next take twice as long.
+#[inline(never)]
+fn count_fields(tables: &mut [[u32; FIELDS]; TABLES], values: &[f32]) {
+    let field = |x: &f32| ((x.to_bits() & MAGNITUDE) >> MANTISSA) as usize;
+    let (groups, rest) = values.as_chunks::<TABLES>();
+    for group in groups {
+        tables.iter_mut().zip(group).for_each(|(table, x)| table[field(x)] += 1);
+    }
+    rest.iter().for_each(|x| tables[0][field(x)] += 1);
+}
+
+/// Number of zeros.
+#[inline(never)]
+fn zeros(values: &[f32]) -> u32 {
+    let mut lanes = [0; LANES];
+    let (groups, rest) = values.as_chunks::<LANES>();
+    for group in groups {
+        lanes.iter_mut().zip(group).for_each(|(lane, x)| *lane += u32::from(*x == 0.0));
+    }
+    lanes.iter().sum::<u32>() + rest.iter().map(|x| u32::from(*x == 0.0)).sum::<u32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: f32 = 1e-45;
+
+    #[test]
+    fn a_value_is_counted_under_the_exponent_of_its_power_of_two() {
+        let values = [1.0, -1.5, 1.999_999_9, 2.0, -0.5, 65504.0, 0.0, -0.0, TINY, f32::MIN_POSITIVE];
+        let found = ExponentHistogram::of(&values);
+        let due = [(BELOW_NORMAL, 1), (-126, 1), (-1, 1), (0, 3), (1, 1), (15, 1)];
+        assert_eq!(found.exponents().collect::<Vec<_>>(), due);
+        assert_eq!((found.values(), found.zeros(), found.nonzero(), found.not_finite()), (10, 2, 8, 0));
+        assert_eq!(found.ends(), Some((BELOW_NORMAL, 15)));
+        // [2^-1, 2^0) and lower; 2^0 and higher.
+        assert_eq!((found.below(0), found.at_least(0)), (3, 5));
+        assert_eq!((found.below(-1000), found.below(1000)), (0, 8));
+    }
+
+    #[test]
+    fn infinities_and_nan_have_no_exponent() {
+        let found = ExponentHistogram::of(&[f32::INFINITY, -f32::NAN, f32::NEG_INFINITY, 3.0]);
+        assert_eq!((found.values(), found.not_finite(), found.nonzero()), (4, 3, 1));
+        assert_eq!(found.ends(), Some((1, 1)));
+        assert_eq!(ExponentHistogram::of(&[0.0, f32::NAN]).ends(), None);
+    }
+
+    /// More values than a thread counts at a time, and an odd rest.
+    #[test]
+    fn many_values_are_each_counted_once_by_every_number_of_threads() {
+        let values: Vec<f32> = (0..3 * BLOCK + 7).map(|i| [0.0, 1.0, 4.0, -0.25, 1.5][i % 5]).collect();
+        let of = |x: f32| values.iter().filter(|y| **y == x).count() as u64;
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let found = pool.install(|| ExponentHistogram::of(&values));
+            assert_eq!((found.values(), found.zeros()), (values.len() as u64, of(0.0)));
+            let due = [(-2, of(-0.25)), (0, of(1.0) + of(1.5)), (2, of(4.0))];
+            assert_eq!(found.exponents().collect::<Vec<_>>(), due);
+        }
+    }
+
+    #[test]
+    fn a_merged_histogram_is_that_of_all_values() {
+        let (a, b) = ([0.0, 1.0, f32::NAN], [8.0, 1.0, 0.0, 1e-3]);
+        let mut merged = ExponentHistogram::of(&a);
+        merged.merge(&ExponentHistogram::of(&b));
+        assert_eq!(merged, ExponentHistogram::of(&[&a[..], &b].concat()));
+    }
+
+    #[test]
+    fn a_factor_moves_the_exponents() {
+        let values = [1.0, 3.0, 0.0, -1e-3];
+        let by = |factor: f32| ExponentHistogram::of_scaled(&values, factor);
+        assert_eq!(by(1.0), ExponentHistogram::of(&values));
+        assert_eq!(by(0.125), ExponentHistogram::of(&[0.125, 0.375, 0.0, -1.25e-4]));
+    }
+
+    #[test]
+    fn changes_and_ratios_are_those_of_the_arrays() {
+        let (before, after) = ([1.0, 4096.0, 2.0, 0.0], [1.5, 4095.0, 2.0, 0.25]);
+        let changes = ExponentHistogram::of_changes(&before, &after);
+        assert_eq!(changes, ExponentHistogram::of(&[0.5, -1.0, 0.0, 0.25]));
+        let ratios = ExponentHistogram::of_ratios(&before, &after);
+        // 1 / 0.5, 4096 / 1, 2 / 0, 0 / 0.25.
+        assert_eq!(ratios.exponents().collect::<Vec<_>>(), [(1, 1), (12, 1)]);
+        assert_eq!((ratios.not_finite(), ratios.zeros(), ratios.at_least(11)), (1, 1, 1));
+    }
+
+    #[test]
+    fn json_has_the_exponents_that_occur() {
+        let json = serde_json::to_value(ExponentHistogram::of(&[0.0, 0.5, -3.0, 2.0])).unwrap();
+        let due = serde_json::json!({
+            "values": 4, "zeros": 1, "not_finite": 0, "exponents": [[-1, 1], [1, 2]]
+        });
+        assert_eq!(json, due);
+    }
+}

@@ -1,0 +1,14 @@
+//! Magnitudes of the values of training updates, and what FP16 makes of them: figures 2 and 3 of
+//! Micikevicius et al. 2018, "Mixed Precision Training".
+//!
+//! Everything here is pure. The program that trains fills the histograms.
+
+mod fp16;
+mod histogram;
+mod layers;
+mod quantity;
+
+pub use fp16::{Fp16Shares, HEADROOM, LOST_LIMIT, Reason, SuggestedScale, suggest};
+pub use histogram::{BELOW_NORMAL, ExponentHistogram};
+pub use layers::{ByLayer, Pattern};
+pub use quantity::{Profile, ProfiledUpdate, Quantity, Row};

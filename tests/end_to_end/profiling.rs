@@ -1,0 +1,136 @@
+//! `zoo profile` by the real binary: tables, JSON, CSV and a picture, of a recipe and of a run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::binary::Zoo;
+
+const SMOKE: [&str; 4] = ["profile", "reversal-transformer", "--tier", "smoke"];
+const QUANTITIES: [&str; 5] = ["activation_gradients", "weight_gradients", "weights", "updates", "ratios"];
+
+/// Every file of a folder with its content.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => {
+                found.insert(path.clone(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Number of values of a histogram in JSON; checks that its parts add up to it.
+fn values(histogram: &Value) -> u64 {
+    let of = |key: &str| histogram[key].as_u64().unwrap_or_else(|| panic!("{key} in {histogram}"));
+    let bins = histogram["exponents"].as_array().unwrap();
+    let with_exponent: u64 = bins.iter().map(|bin| bin[1].as_u64().unwrap()).sum();
+    assert_eq!(of("values"), of("zeros") + of("not_finite") + with_exponent, "{histogram}");
+    of("values")
+}
+
+#[test]
+fn a_recipe_is_profiled_in_every_format_and_nothing_is_kept() {
+    let zoo = Zoo::new();
+    let text = zoo.ends_with(0, &[&SMOKE[..], &["--update", "1,3", "--svg", "out.svg"]].concat());
+    for part in [
+        "reversal-transformer, tier smoke, fp32, seed 1: updates 1, 3\n",
+        "\nactivation gradients, share of all values\n",
+        "\nweight / update, share of all values\n",
+        "\nsuggested static loss scale: ",
+    ] {
+        assert!(text.stdout.contains(part), "{part:?} is not in\n{}", text.stdout);
+    }
+    let svg = fs::read_to_string(zoo.home().join("out.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"), "{svg}");
+    for element in ["svg", "title", "text"] {
+        let (open, close) =
+            (svg.matches(&format!("<{element}")).count(), svg.matches(&format!("</{element}>")).count());
+        assert!(open == close && open > 0, "{element}: {open} and {close}");
+    }
+    assert!(svg.contains(">2^-24</text>") && svg.contains(">2048</text>"), "{svg}");
+
+    let again = ["--update", "1,3", "--svg", "out.svg", "--format", "json"];
+    let report = zoo.ends_with(0, &[&SMOKE[..], &again].concat()).json();
+    assert_eq!(fs::read_to_string(zoo.home().join("out.svg")).unwrap(), svg, "a figure is overwritten");
+    let updates = report["updates"].as_array().unwrap();
+    assert_eq!(updates.iter().map(|one| &one["update"]).collect::<Vec<_>>(), [1, 3]);
+    for update in updates {
+        let layers = |quantity: &str| update[quantity].as_array().unwrap().clone();
+        let all = |quantity: &str| layers(quantity).iter().map(values).sum::<u64>();
+        assert!(QUANTITIES.iter().all(|quantity| all(quantity) > 0), "{update}");
+        // Each parameter has a gradient, moves, and counts once.
+        for quantity in &QUANTITIES[2..] {
+            assert_eq!(all(quantity), all("weight_gradients"), "{quantity}");
+        }
+        let outputs = layers("activation_gradients");
+        let names: Vec<&str> = outputs.iter().map(|layer| layer["path"].as_str().unwrap()).collect();
+        assert!(names.contains(&"attention 1"), "{names:?}");
+        assert!(names.iter().any(|name| name.starts_with("encoder.layers.0.")), "{names:?}");
+        assert!(
+            !names.iter().any(|name| name.starts_with("linear")),
+            "every linear layer has a name: {names:?}"
+        );
+        let weights = layers("weight_gradients");
+        let named = |name: &str| weights.iter().any(|layer| layer["path"] == format!("{name}.weight"));
+        assert!(
+            names.iter().filter(|name| !name.starts_with("attention")).all(|name| named(name)),
+            "{names:?}"
+        );
+    }
+    let csv = zoo.ends_with(
+        0,
+        &[&SMOKE[..], &["--update", "2", "--layer", "encoder*query", "--format", "csv"]].concat(),
+    );
+    let lines: Vec<&str> = csv.stdout.lines().collect();
+    assert!(lines[0].starts_with("quantity,update,layer,values,zero,not_finite,lost,"), "{}", lines[0]);
+    assert!(lines[1].starts_with("activation gradients,2,all,"), "{}", lines[1]);
+    assert!(lines[2..].iter().all(|line| line.contains("query") || line.contains(",all,")), "{}", csv.stdout);
+    let kept: Vec<_> =
+        files(zoo.home()).into_keys().filter(|path| !path.starts_with(zoo.home().join("prepared"))).collect();
+    assert_eq!(kept, [zoo.home().join("out.svg")], "no ledger, no run, no scratch folder");
+}
+
+#[test]
+fn a_run_is_profiled_after_its_end_and_stays_as_it_is() {
+    let zoo = Zoo::new();
+    zoo.ends_with(0, &["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "mixed"]);
+    let name = zoo.home().join("runs/reversal-transformer.smoke");
+    let run = fs::read_dir(name).unwrap().next().unwrap().unwrap().path();
+    let run = run.to_str().unwrap();
+    let before = files(zoo.home());
+    let profiled = zoo.ends_with(0, &["profile", "@last", "--format", "json"]);
+    assert!(profiled.stderr.contains("lost values are zeros already"), "{}", profiled.stderr);
+    let report = profiled.json();
+    assert_eq!(files(zoo.home()), before);
+    assert_eq!((&report["arm"], &report["compute"]), (&"mixed".into(), &"fp16".into()));
+    let trained: Value = serde_json::from_slice(&before[&Path::new(run).join("trained.json")]).unwrap();
+    let next = trained["updates"].as_u64().unwrap() + 1;
+    assert_eq!(report["updates"][0]["update"], next);
+    assert!(report["updates"][0]["loss_scale"].as_f64().unwrap() > 1.0, "{report}");
+    zoo.ends_with(2, &["profile", run, "--update", "1"]).says("the run is past update 1");
+    zoo.ends_with(2, &["profile", run, "--arm", "fp32"]).says("are those of a run already");
+}
+
+#[test]
+fn what_cannot_be_profiled_is_named() {
+    let zoo = Zoo::new();
+    zoo.ends_with(2, &[&SMOKE[..], &["--update", "100000"]].concat()).says("there is no update 100000");
+    zoo.ends_with(2, &[&SMOKE[..], &["--update", "0"]].concat());
+    let whole = zoo.ends_with(0, &[&SMOKE[..], &["--update", "1", "--layer", "nowhere"]].concat());
+    assert!(whole.stderr.contains("no layer or parameter matches `nowhere`"), "{}", whole.stderr);
+    assert!(whole.stdout.contains("activation gradients"), "nothing is lost: {}", whole.stdout);
+    zoo.file("mine.svg", "<svg></svg>");
+    zoo.ends_with(2, &[&SMOKE[..], &["--svg", "mine.svg"]].concat()).says("is not a figure of zoo profile");
+    zoo.ends_with(2, &[&SMOKE[..], &["--arm", "fp64"]].concat()).says("has no arm fp64");
+    zoo.ends_with(2, &["profile", "reversal-transfomer"]).says("there is no recipe `reversal-transfomer`");
+    let empty = zoo.home().join("empty");
+    fs::create_dir(&empty).unwrap();
+    zoo.ends_with(2, &["profile", empty.to_str().unwrap()]).says("is not a run folder");
+}
