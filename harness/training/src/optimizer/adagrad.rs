@@ -1,14 +1,10 @@
 //! Adagrad: gradients divided by the root of the sum of their squares.
 
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 use zoo_models::ops::wide;
 
-use super::adam::placed;
-use super::{
-    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
-};
+use super::moments::Moments;
+use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place};
 use crate::flat::{CHUNK, Flat};
 
 /// a = a + g^2, w = w - lr g / sqrt(a) (Duchi et al. 2011; TensorFlow's `AdagradOptimizer`). A row
@@ -17,31 +13,24 @@ use crate::flat::{CHUNK, Flat};
 pub struct Adagrad {
     /// First value of a.
     initial: f64,
-    steps: u64,
-    squares: BTreeMap<String, Flat>,
-    /// State from a checkpoint. It moves to its device at the first step of its parameter.
-    loaded: BTreeMap<String, Vec<f32>>,
+    squares: Moments<1>,
 }
 
 impl Adagrad {
     /// A rule whose sums of squares begin with `initial`.
     pub fn new(initial: f64) -> Self {
-        Self { initial, steps: 0, squares: BTreeMap::new(), loaded: BTreeMap::new() }
+        Self { initial, squares: Moments::new(["squares"]) }
     }
 }
 
 impl Optimizer for Adagrad {
     fn begin(&mut self) {
-        self.steps += 1;
+        self.squares.begin();
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
         let (initial, rate, factor) = (self.initial as f32, lr as f32, gradient.factor);
-        let squares = match (self.squares.remove(place.path), self.loaded.remove(place.path)) {
-            (Some(squares), _) => squares,
-            (None, Some(values)) => placed(values, &weight),
-            (None, None) => weight.all_like(initial),
-        };
+        let [squares] = self.squares.take(place.path, &weight, || [weight.all_like(initial)]);
         let (weight, squares) = match (weight, gradient.values, squares) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut a)) => {
                 let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(a.par_chunks_mut(CHUNK));
@@ -68,31 +57,20 @@ impl Optimizer for Adagrad {
                 (Flat::Device(w), Flat::Device(a))
             }
         };
-        self.squares.insert(place.path.to_string(), squares);
+        self.squares.put(place.path, [squares]);
         weight
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.squares.steps()
     }
 
     fn export(&self) -> OptimizerState {
-        let mut moments = export_moments("squares", self.squares.iter());
-        moments.extend(self.loaded.iter().map(|(path, values)| Moment {
-            name: "squares".to_string(),
-            path: path.clone(),
-            values: values.clone(),
-        }));
-        moments.sort_by(|a, b| a.path.cmp(&b.path));
-        OptimizerState { steps: self.steps, moments }
+        self.squares.export()
     }
 
     fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError> {
-        let [squares] = import_moments(["squares"], state.moments)?;
-        self.steps = state.steps;
-        self.squares.clear();
-        self.loaded = squares;
-        Ok(())
+        self.squares.import(state)
     }
 }
 

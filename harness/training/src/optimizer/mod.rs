@@ -6,6 +6,7 @@
 mod adadelta;
 mod adagrad;
 mod adam;
+mod moments;
 mod novograd;
 mod rmsprop;
 mod sgd;

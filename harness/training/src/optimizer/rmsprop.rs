@@ -1,14 +1,10 @@
 //! RMSprop: gradients divided by the root of their mean square.
 
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 use zoo_models::ops::wide;
 
-use super::adam::placed;
-use super::{
-    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
-};
+use super::moments::Moments;
+use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place};
 use crate::flat::{CHUNK, Flat};
 
 /// a = rho a + (1 - rho) g^2, w = w - lr g / (sqrt(a) + epsilon). Starts with a = 0.
@@ -16,32 +12,25 @@ use crate::flat::{CHUNK, Flat};
 pub struct Rmsprop {
     rho: f64,
     epsilon: f64,
-    steps: u64,
-    squares: BTreeMap<String, Flat>,
-    /// State from a checkpoint. It moves to its device at the first step of its parameter.
-    loaded: BTreeMap<String, Vec<f32>>,
+    squares: Moments<1>,
 }
 
 impl Rmsprop {
     /// A rule with an empty state.
     pub fn new(rho: f64, epsilon: f64) -> Self {
-        Self { rho, epsilon, steps: 0, squares: BTreeMap::new(), loaded: BTreeMap::new() }
+        Self { rho, epsilon, squares: Moments::new(["squares"]) }
     }
 }
 
 impl Optimizer for Rmsprop {
     fn begin(&mut self) {
-        self.steps += 1;
+        self.squares.begin();
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
         let (rho, rest, epsilon) = (self.rho as f32, (1.0 - self.rho) as f32, self.epsilon as f32);
         let (rate, factor) = (lr as f32, gradient.factor);
-        let squares = match (self.squares.remove(place.path), self.loaded.remove(place.path)) {
-            (Some(squares), _) => squares,
-            (None, Some(values)) => placed(values, &weight),
-            (None, None) => weight.zeros_like(),
-        };
+        let [squares] = self.squares.take(place.path, &weight, || [weight.zeros_like()]);
         let (weight, squares) = match (weight, gradient.values, squares) {
             (Flat::Host(mut w), Flat::Host(g), Flat::Host(mut a)) => {
                 let chunks = w.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(a.par_chunks_mut(CHUNK));
@@ -68,31 +57,20 @@ impl Optimizer for Rmsprop {
                 (Flat::Device(w), Flat::Device(a))
             }
         };
-        self.squares.insert(place.path.to_string(), squares);
+        self.squares.put(place.path, [squares]);
         weight
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.squares.steps()
     }
 
     fn export(&self) -> OptimizerState {
-        let mut moments = export_moments("squares", self.squares.iter());
-        moments.extend(self.loaded.iter().map(|(path, values)| Moment {
-            name: "squares".to_string(),
-            path: path.clone(),
-            values: values.clone(),
-        }));
-        moments.sort_by(|a, b| a.path.cmp(&b.path));
-        OptimizerState { steps: self.steps, moments }
+        self.squares.export()
     }
 
     fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError> {
-        let [squares] = import_moments(["squares"], state.moments)?;
-        self.steps = state.steps;
-        self.squares.clear();
-        self.loaded = squares;
-        Ok(())
+        self.squares.import(state)
     }
 }
 

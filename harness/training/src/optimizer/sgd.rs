@@ -1,15 +1,11 @@
 //! Gradient descent with heavy-ball or Nesterov momentum.
 
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 use zoo_models::ops::wide;
 use zoo_recipes::Velocity;
 
-use super::adam::placed;
-use super::{
-    Gradient, Moment, Optimizer, OptimizerError, OptimizerState, Place, export_moments, import_moments,
-};
+use super::moments::Moments;
+use super::{Gradient, Optimizer, OptimizerError, OptimizerState, Place};
 use crate::flat::{CHUNK, Flat};
 
 /// v = momentum v + (g + decay w) (no dampening), w = w - lr v. Nesterov, as in PyTorch: w = w - lr
@@ -21,16 +17,14 @@ pub struct Sgd {
     decay: f64,
     nesterov: bool,
     sums: Velocity,
-    steps: u64,
-    velocity: BTreeMap<String, Flat>,
-    loaded: BTreeMap<String, Vec<f32>>,
+    velocity: Moments<1>,
 }
 
 impl Sgd {
     /// A rule with an empty state.
     pub fn new(momentum: f64, decay: f64, nesterov: bool) -> Self {
-        let (velocity, loaded) = (BTreeMap::new(), BTreeMap::new());
-        Self { momentum, decay, nesterov, sums: Velocity::Gradients, steps: 0, velocity, loaded }
+        let velocity = Moments::new(["velocity"]);
+        Self { momentum, decay, nesterov, sums: Velocity::Gradients, velocity }
     }
 
     /// Sets what the momentum sums.
@@ -130,7 +124,7 @@ impl Step {
 
 impl Optimizer for Sgd {
     fn begin(&mut self) {
-        self.steps += 1;
+        self.velocity.begin();
     }
 
     fn step(&mut self, place: Place<'_>, lr: f64, weight: Flat, gradient: Gradient) -> Flat {
@@ -146,38 +140,22 @@ impl Optimizer for Sgd {
             // Without a velocity both forms are w - lr g.
             return Step { scale: 1.0, rate: lr as f32, ..step }.plain(weight, gradient.values);
         }
-        let velocity = match (self.velocity.remove(place.path), self.loaded.remove(place.path)) {
-            (Some(velocity), _) => velocity,
-            (None, Some(values)) => placed(values, &weight),
-            (None, None) => weight.zeros_like(),
-        };
+        let [velocity] = self.velocity.take(place.path, &weight, || [weight.zeros_like()]);
         let (weight, velocity) = step.with_velocity(weight, gradient.values, velocity);
-        self.velocity.insert(place.path.to_string(), velocity);
+        self.velocity.put(place.path, [velocity]);
         weight
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.velocity.steps()
     }
 
     fn export(&self) -> OptimizerState {
-        let mut moments = export_moments("velocity", self.velocity.iter());
-        let loaded = self.loaded.iter();
-        moments.extend(loaded.map(|(path, v)| Moment {
-            name: "velocity".to_string(),
-            path: path.clone(),
-            values: v.clone(),
-        }));
-        moments.sort_by(|a, b| a.path.cmp(&b.path));
-        OptimizerState { steps: self.steps, moments }
+        self.velocity.export()
     }
 
     fn import(&mut self, state: OptimizerState) -> Result<(), OptimizerError> {
-        let [velocity] = import_moments(["velocity"], state.moments)?;
-        self.steps = state.steps;
-        self.velocity.clear();
-        self.loaded = velocity;
-        Ok(())
+        self.velocity.import(state)
     }
 }
 
