@@ -106,7 +106,7 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
         zoo.file("train.txt", &train);
         zoo.file("valid.txt", &valid);
         let refused = zoo.ends_with(4, &["evaluate", run]);
-        refused.says("is not that which");
+        refused.says("the data changed since");
         refused.says(how);
     }
     // The run keeps its units: no text is read again.

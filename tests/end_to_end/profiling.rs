@@ -106,7 +106,7 @@ fn a_run_is_profiled_after_its_end_and_stays_as_it_is() {
     let run = run.to_str().unwrap();
     let before = files(zoo.home());
     let profiled = zoo.ends_with(0, &["profile", "@last", "--format", "json"]);
-    assert!(profiled.stderr.contains("lost values are zeros already"), "{}", profiled.stderr);
+    assert!(profiled.stderr.contains("lost values are already zero"), "{}", profiled.stderr);
     let report = profiled.json();
     assert_eq!(files(zoo.home()), before);
     assert_eq!((&report["arm"], &report["compute"]), (&"mixed".into(), &"fp16".into()));
@@ -115,7 +115,22 @@ fn a_run_is_profiled_after_its_end_and_stays_as_it_is() {
     assert_eq!(report["updates"][0]["update"], next);
     assert!(report["updates"][0]["loss_scale"].as_f64().unwrap() > 1.0, "{report}");
     zoo.ends_with(2, &["profile", run, "--update", "1"]).says("the run is past update 1");
-    zoo.ends_with(2, &["profile", run, "--arm", "fp32"]).says("are those of a run already");
+    let is_state = |path: &&PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("state-");
+    let newest = before.keys().rfind(is_state).unwrap();
+    zoo.ends_with(2, &["profile", newest.to_str().unwrap()]).says("is a checkpoint");
+    zoo.ends_with(2, &["profile", run, "--arm", "fp32"]).says("cannot change a run");
+
+    // Interrupted, and the newest state is damaged: the state before is copied, and none is renamed.
+    fs::remove_file(Path::new(run).join("trained.json")).unwrap();
+    fs::write(newest, &before[newest][..before[newest].len() - 1]).unwrap();
+    let damaged = files(zoo.home());
+    let profiled = zoo.ends_with(0, &["profile", run, "--format", "json"]);
+    let name = newest.file_name().unwrap().to_str().unwrap();
+    assert!(profiled.stderr.contains(name), "{}", profiled.stderr);
+    assert_eq!(files(zoo.home()), damaged);
+    // Neither from the start nor from the damaged state.
+    let update = profiled.json()["updates"][0]["update"].as_u64().unwrap();
+    assert!((2..next).contains(&update), "{update}");
 }
 
 #[test]
@@ -123,6 +138,8 @@ fn what_cannot_be_profiled_is_named() {
     let zoo = Zoo::new();
     zoo.ends_with(2, &[&SMOKE[..], &["--update", "100000"]].concat()).says("there is no update 100000");
     zoo.ends_with(2, &[&SMOKE[..], &["--update", "0"]].concat());
+    let long = ["--set", "train.max_updates=1000000000", "--update", "1000000000"];
+    zoo.ends_with(5, &[&SMOKE[..], &long].concat());
     let whole = zoo.ends_with(0, &[&SMOKE[..], &["--update", "1", "--layer", "nowhere"]].concat());
     assert!(whole.stderr.contains("no layer or parameter matches `nowhere`"), "{}", whole.stderr);
     assert!(whole.stdout.contains("activation gradients"), "nothing is lost: {}", whole.stdout);

@@ -125,7 +125,7 @@ fn names(zoo: &Zoo, folder: &Path) {
     assert_eq!(listed[0]["eval"], "test");
     for (arguments, error) in [
         (&["export", "rev:mixed", "x"][..], "no run of rev has the arm mixed"),
-        (&["infer", "reversal:fp32:one"], "`reversal:fp32:one` is not a run's name"),
+        (&["infer", "reversal:fp32:one"], "`reversal:fp32:one` is not a valid run name"),
         (&["explain", "reversal-transfromer"], "no run in"),
         (&["report", "rev:mixed"], "no run of rev has the arm mixed"),
         // A recipe's exact name is the recipe, at its published size.

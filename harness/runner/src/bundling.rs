@@ -58,12 +58,14 @@ pub type References = BTreeMap<String, Vec<String>>;
 pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry> {
     let shown = context.shown(ledger.path());
     let path = Path::new(which);
-    let folder = match path.exists().then(|| run_folder(path)).flatten() {
-        None if ledger.find(which)?.is_none() => {
-            named_run(context, which)?.and_then(|folder| run_folder(&folder))
+    let mut listed = None;
+    let mut folder = path.exists().then(|| run_folder(path)).flatten();
+    if folder.is_none() {
+        listed = ledger.find(which)?;
+        if listed.is_none() {
+            folder = named_run(context, which)?.and_then(|folder| run_folder(&folder));
         }
-        folder => folder,
-    };
+    }
     let found = match folder {
         Some(folder) => {
             // The record of a run refers to its hypotheses by the run's folder.
@@ -79,7 +81,7 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
                     .hint("`zoo reproduce` records a run after judging it; --ledger selects another ledger")
             })?
         }
-        None => ledger.find(which)?.ok_or_else(|| {
+        None => listed.ok_or_else(|| {
             Failure::usage(format!("{which} is neither a run nor an entry of {shown}"))
                 .hint("give a run that `zoo runs` lists, or a number of `zoo ledger list`")
         })?,

@@ -22,7 +22,7 @@ use crate::files::{read_json, write_whole};
 use crate::run::evaluate::Evaluation;
 use crate::run::folder::{Card, Run, Trained};
 use crate::run::trajectory::kept as kept_points;
-use crate::runs::named_run;
+use crate::runs::{below, run_or_recipe};
 use crate::stages::{Found, judge_found, opened};
 use crate::wording::{claim_line_in, ended};
 use crate::{records, tasks};
@@ -102,14 +102,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
 fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result<Vec<Opened>> {
     let mut found: Vec<Opened> = Vec::new();
     for name in &wanted.runs {
-        let path = Path::new(name);
-        let is_run = path.exists() && path.ancestors().any(|folder| folder.join("run.json").is_file());
-        let is_recipe = zoo_recipes::find(name).is_ok() || zoo_recipes::is_path(name) && path.is_file();
-        let named = match is_run || is_recipe {
-            true => is_run.then(|| path.to_owned()),
-            false => named_run(context, name)?,
-        };
-        let folders = match named {
+        let folders = match run_or_recipe(context, name)? {
             Some(folder) => vec![folder],
             None => folders_of(context, name, wanted)?,
         };
@@ -158,29 +151,26 @@ fn open(context: &Context, wanted: &Wanted, missing: &mut Vec<String>) -> Result
 /// The folders of a recipe's runs: for each arm and seed, the one that was written last.
 fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<PathBuf>> {
     let document = Document::load(name)?;
-    let below = |tier: Option<&str>| {
-        let name = document.name();
-        context.runs_dir().join(tier.map_or_else(|| name.to_owned(), |tier| format!("{name}.{tier}")))
+    let tiered = |tier: Option<&str>| match tier {
+        None => document.name().to_owned(),
+        Some(tier) => format!("{}.{tier}", document.name()),
     };
-    let folder = below(wanted.tier.as_deref());
-    let mut found: Vec<(Card, PathBuf, std::time::SystemTime)> = Vec::new();
-    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !path.join("run.json").is_file() {
-            continue;
+    let runs = context.runs_dir();
+    let mut found: Vec<(Card, PathBuf)> = Vec::new();
+    for run in below(&runs, &tiered(wanted.tier.as_deref())) {
+        match read_json(&run.folder.join("run.json")) {
+            Ok(card) => found.push((card, run.folder)),
+            Err(failure) => {
+                context.progress.note(&format!("{} is skipped: {failure}", context.shown(&run.folder)));
+            }
         }
-        let card: Card = read_json(&path.join("run.json"))?;
-        let written = ["trained.json", "log.jsonl", "run.json"]
-            .iter()
-            .filter_map(|file| fs::metadata(path.join(file)).and_then(|about| about.modified()).ok());
-        let written = written.max().unwrap_or(std::time::SystemTime::UNIX_EPOCH);
-        found.push((card, path, written));
     }
     let arms = document.arms();
     let order = |card: &Card| (arms.iter().position(|arm| *arm == card.arm).unwrap_or(arms.len()), card.seed);
-    found.sort_by(|(one, _, earlier), (other, _, later)| (order(one), later).cmp(&(order(other), earlier)));
+    // A stable sort: the newest of an arm and seed stays first.
+    found.sort_by_key(|(card, _)| order(card));
     let all = found.len();
-    found.dedup_by(|(older, ..), (newer, ..)| (&older.arm, older.seed) == (&newer.arm, newer.seed));
+    found.dedup_by(|(older, _), (newer, _)| (&older.arm, older.seed) == (&newer.arm, newer.seed));
     if found.len() < all {
         context.progress.note(&format!(
             "{} older runs of the same arms and seeds are skipped; give their folders to include them",
@@ -188,15 +178,18 @@ fn folders_of(context: &Context, name: &str, wanted: &Wanted) -> Result<Vec<Path
         ));
     }
     if found.is_empty() {
-        let failure = Failure::usage(format!("no run of {name} is in {}", context.shown(&folder)));
+        let failure = Failure::usage(format!(
+            "no run of {name} is in {}",
+            context.shown(&runs.join(tiered(wanted.tier.as_deref())))
+        ));
         let tiers = document.tiers();
-        let other = tiers.iter().find(|tier| wanted.tier.is_none() && below(Some(tier)).is_dir());
+        let other = tiers.iter().find(|tier| wanted.tier.is_none() && runs.join(tiered(Some(tier))).is_dir());
         return Err(match other {
             Some(tier) => failure.hint(format!("--tier {tier} has some")),
             None => failure.hint(format!("`zoo reproduce {name}` makes them, or name a run's folder")),
         });
     }
-    Ok(found.into_iter().map(|(_, path, _)| path).collect())
+    Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
 /// The ledger's entries. A damaged ledger is ignored unless the user named it.

@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::histogram::ExponentHistogram;
 
 /// Exponent of FP16's smallest subnormal value.
-const SMALLEST_SUBNORMAL: i32 = -24;
+pub(crate) const SMALLEST_SUBNORMAL: i32 = -24;
 /// Exponent of FP16's smallest normal value.
-const SMALLEST_NORMAL: i32 = -14;
+pub(crate) const SMALLEST_NORMAL: i32 = -14;
 /// Exponent of the first power of two above FP16.
-const ABOVE: i32 = 16;
+pub(crate) const ABOVE: i32 = 16;
 /// Powers of two between the largest gradient times the suggested scale and the end of FP16's range.
 /// Later updates may have larger gradients than the profiled ones.
 pub const HEADROOM: i32 = 3;

@@ -8,6 +8,7 @@ mod histogram;
 mod layers;
 mod quantity;
 
+pub(crate) use fp16::{ABOVE, SMALLEST_NORMAL, SMALLEST_SUBNORMAL};
 pub use fp16::{Fp16Shares, HEADROOM, LOST_LIMIT, Reason, SuggestedScale, suggest};
 pub use histogram::{BELOW_NORMAL, ExponentHistogram};
 pub use layers::{ByLayer, Pattern};

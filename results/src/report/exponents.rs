@@ -4,7 +4,9 @@
 use super::page::markup::Markup;
 use super::page::scale::{Scale, Spacing};
 use super::page::series::place;
-use crate::profile::{ExponentHistogram, Fp16Shares, Profile, Quantity};
+use crate::profile::{
+    ABOVE, ExponentHistogram, Fp16Shares, Profile, Quantity, SMALLEST_NORMAL, SMALLEST_SUBNORMAL,
+};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 58.0;
@@ -18,7 +20,7 @@ const BARS: f64 = 110.0;
 /// Space below the bars for the axis.
 const FOOT: f64 = 24.0;
 /// Exponents that every panel of values shows.
-const FP16: (i32, i32) = (-26, 16);
+const FP16: (i32, i32) = (SMALLEST_SUBNORMAL - 2, ABOVE);
 /// Exponents that the panel of ratios shows.
 const RATIOS: (i32, i32) = (0, 12);
 /// Exponents to the left of the limit with a scale, for its name.
@@ -29,7 +31,7 @@ const STEP: i32 = 8;
 /// Class of the figure, by which it is known again.
 const PROFILE_FIGURE: &str = "zoo-profile";
 
-/// What becomes of the values of an exponent in FP16.
+/// How FP16 represents values with an exponent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Lost,
@@ -43,10 +45,10 @@ impl Fate {
         match (quantity, exponent) {
             (Quantity::Ratios, Quantity::LARGE_RATIO..) => Self::Lost,
             (Quantity::Ratios, _) => Self::Kept,
-            (_, ..=-25) => Self::Lost,
-            (_, -24..=-15) => Self::Subnormal,
-            (_, -14..=15) => Self::Kept,
-            (_, 16..) => Self::Above,
+            (_, ..SMALLEST_SUBNORMAL) => Self::Lost,
+            (_, SMALLEST_SUBNORMAL..SMALLEST_NORMAL) => Self::Subnormal,
+            (_, SMALLEST_NORMAL..ABOVE) => Self::Kept,
+            (_, ABOVE..) => Self::Above,
         }
     }
 
@@ -145,14 +147,17 @@ impl Panel {
     fn limits(&self) -> Vec<(i32, String)> {
         match self.quantity {
             Quantity::Ratios => vec![(Quantity::LARGE_RATIO, "2048".to_owned())],
-            _ => [-24, -14, 16].into_iter().map(|at| (at, format!("2^{at}"))).collect(),
+            _ => [SMALLEST_SUBNORMAL, SMALLEST_NORMAL, ABOVE]
+                .into_iter()
+                .map(|at| (at, format!("2^{at}")))
+                .collect(),
         }
     }
 
     /// The exponent at whose lower end FP16's range begins with the suggested scale, if a scale
     /// applies.
     fn scaled_limit(&self) -> Option<i32> {
-        (self.quantity.is_scaled() && self.scale > 0).then_some(-24 - self.scale)
+        (self.quantity.is_scaled() && self.scale > 0).then_some(SMALLEST_SUBNORMAL - self.scale)
     }
 
     fn draw(&self, svg: &mut Markup, top: f64) {

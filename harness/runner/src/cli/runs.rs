@@ -27,7 +27,7 @@ pub struct RunsArgs {
     /// List only the N newest runs
     #[arg(long, short = 'n', value_name = "N")]
     pub newest: Option<usize>,
-    /// Print the list again and again, with this number of seconds in between, until Ctrl-C
+    /// Refresh the list every SECONDS seconds until Ctrl-C [default: 2]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub watch: Option<u32>,

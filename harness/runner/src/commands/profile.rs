@@ -12,8 +12,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
 use crate::output::{self, Cell, Format, Table};
-use crate::run::folder::Run;
-use crate::runs::named_run;
+use crate::runs::run_or_recipe;
 use crate::stages::{ProfileReport, Request, Subject, chosen_arms, profile};
 
 /// Number of paths that an error names.
@@ -64,20 +63,12 @@ fn check_figure(file: &Path) -> Result<()> {
 
 /// The recipe or run that the options name.
 fn subject(context: &Context, args: &ProfileArgs) -> Result<Subject> {
-    let path = Path::new(&args.subject);
-    let is_recipe = zoo_recipes::find(&args.subject).is_ok();
-    let is_run = path.exists() && Run::folder_of(path).is_ok();
-    let run = match is_run || (path.is_dir() && !is_recipe) {
-        true => Some(path.to_owned()),
-        false if is_recipe || path.exists() => None,
-        false => named_run(context, &args.subject)?,
-    };
-    if let Some(run) = run {
+    if let Some(run) = run_or_recipe(context, &args.subject)? {
         let overlay = &args.overlay;
         let is_set =
             [args.arm.is_some(), args.seed.is_some(), overlay.tier.is_some(), !overlay.overrides.is_empty()];
         if is_set.contains(&true) {
-            return Err(Failure::usage("--arm, --seed, --tier and --set are those of a run already")
+            return Err(Failure::usage("--arm, --seed, --tier and --set cannot change a run")
                 .hint("omit them, or name a recipe instead of a run"));
         }
         return Ok(Subject::Run(run));

@@ -30,6 +30,6 @@ pub fn check_training<T: TaskData>(data: &T, run: &Run) -> Result<()> {
 
 /// The failure of data that changed since a run was trained. `how` says what differs.
 pub fn changed(run: &Run, how: &str) -> Failure {
-    let message = format!("the data is not that which {} was trained on: {how}", run.folder.display());
-    Failure::new(Exit::Data, message).hint("restore the data, or train on this with zoo reproduce")
+    let message = format!("the data changed since {} was trained: {how}", run.folder.display());
+    Failure::new(Exit::Data, message).hint("restore the data, or train on the new data with zoo reproduce")
 }

@@ -23,7 +23,7 @@ use crate::progress::Step;
 
 /// The updates that are profiled from a recipe's start if none are named, as far as the recipe has
 /// them.
-const USUAL: [u64; 3] = [1, 10, 100];
+pub const USUAL: [u64; 3] = [1, 10, 100];
 
 /// A training to profile.
 pub struct Profiling<'a> {
@@ -41,7 +41,7 @@ impl Profiling<'_> {
     /// The updates to profile. `begun` is the number of updates of the state to go on from, `last`
     /// that of the recipe's last update.
     fn wanted(&self, begun: u64, last: Option<u64>) -> Result<BTreeSet<u64>> {
-        let next = begun + 1;
+        let next = begun.saturating_add(1);
         if self.updates.is_empty() {
             return Ok(match self.run {
                 Some(_) => [next].into(),
@@ -122,8 +122,12 @@ pub fn profile<T: TaskData>(
     ctx.progress.end_stage();
     let ended = |how: &str| {
         let made = trainer.state().counters.update;
-        Failure::new(Exit::Data, format!("{how} after update {made}, before update {most}"))
-            .hint("--update N names an earlier update")
+        Failure::new(Exit::Data, format!("{how} after update {made}, before update {most}")).hint(
+            match profiling.run {
+                Some(_) => "the run cannot go on; profile its recipe",
+                None => "--update N names an earlier update",
+            },
+        )
     };
     match outcome? {
         Outcome::Diverged { .. } => Err(ended("training diverged")),

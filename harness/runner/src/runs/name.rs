@@ -7,6 +7,7 @@ use zoo_recipes::nearest;
 use super::found::{Found, all, below, names};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::folder::Run;
 
 /// The newest run of the home, in the place of a recipe's name.
 const LAST: &str = "@last";
@@ -25,7 +26,9 @@ struct RunName<'n> {
 /// Reason why a name selects no run. Each has a message with a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum NameError {
-    #[error("`{0}` is not a run's name\nhint: NAME[:ARM[:SEED]], for example reversal-transformer:fp32:1")]
+    #[error(
+        "`{0}` is not a valid run name\nhint: NAME[:ARM[:SEED]], for example reversal-transformer:fp32:1"
+    )]
     Invalid(String),
     #[error("{given} is not a run folder, and no run in {runs} has that name\nhint: {hint}")]
     Unknown { given: String, runs: String, hint: String },
@@ -77,6 +80,22 @@ pub fn named_run(context: &Context, text: &str) -> Result<Option<PathBuf>> {
         Err(NameError::Unknown { .. }) if !text.contains(':') && text != LAST => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The run that the user named, where a recipe may stand instead: `None` for a recipe, and for a
+/// word that fits no run.
+///
+/// # Errors
+/// As for [`named_run`].
+pub fn run_or_recipe(context: &Context, text: &str) -> Result<Option<PathBuf>> {
+    let path = Path::new(text);
+    if path.exists() && Run::folder_of(path).is_ok() {
+        return Ok(Some(path.to_owned()));
+    }
+    if zoo_recipes::find(text).is_ok() || zoo_recipes::is_path(text) && path.is_file() {
+        return Ok(None);
+    }
+    named_run(context, text)
 }
 
 fn noted(context: &Context, text: &str, folder: PathBuf) -> PathBuf {

@@ -164,7 +164,7 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let own = arms.first().map(|arm| own_examples(&arm.recipe, &arm.folder)).transpose()?.flatten();
     for &seed in &request.seeds {
         for resolved in &arms {
-            let step = step_cost(resolved, own);
+            let step = step_cost(&resolved.recipe, own);
             let Updates { most: limit, examples_assumed } = updates(resolved, &step, own);
             warning =
                 warning.or_else(|| own.and_then(|own| too_long_a_schedule(resolved, &step, limit, own)));
@@ -231,8 +231,7 @@ struct StepCost {
 }
 
 /// Cost of one update. `own` is the number of examples in the user's files, if known.
-fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
-    let recipe = &resolved.recipe;
+fn step_cost(recipe: &Recipe, own: Option<f64>) -> StepCost {
     let task = tasks::of(recipe);
     let (cost, work) = (task.cost(), task.workload());
     // A batch does not contain an example twice.
@@ -247,6 +246,16 @@ fn step_cost(resolved: &Resolved, own: Option<f64>) -> StepCost {
         operations,
         work,
     }
+}
+
+/// Estimated duration of updates of a recipe on this device, in seconds. The recipe's paths are
+/// relative to `base`.
+///
+/// # Errors
+/// The device cannot be opened, or a file of the recipe cannot be read.
+pub fn seconds_of(ctx: &Context, recipe: &Recipe, base: &Path, updates: u64) -> Result<f64> {
+    let step = step_cost(recipe, own_examples(recipe, base)?);
+    Ok(updates as f64 * step.operations / (measured_speed(&ctx.open_device()?) * ASSUMED_EFFICIENCY))
 }
 
 /// Number of updates of an arm.

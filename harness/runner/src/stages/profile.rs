@@ -1,6 +1,6 @@
 //! `zoo profile`: the exponents of the values of some updates.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
@@ -12,12 +12,13 @@ use zoo_results::statistics::median;
 
 use super::Request;
 use super::opened::opened;
+use super::plan::seconds_of;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::gate::{self, Cost};
 use crate::run::data::Sets;
-use crate::run::profile::Profiling;
+use crate::run::profile::{Profiling, USUAL};
 use crate::run::recorder::Recorded;
 use crate::tasks;
 
@@ -81,7 +82,9 @@ fn of_recipe(ctx: &Context, request: &Request, updates: &[u64]) -> Result<Profil
     let (ctx, request) = &request.sourced(ctx, &arms, false)?;
     let arm = arms.first().ok_or_else(|| Failure::usage("no arm to profile"))?;
     let recipe = &arm.recipe;
-    consent_to_download(ctx, recipe)?;
+    let usual = USUAL.into_iter().max().unwrap_or_default();
+    let usual = recipe.train.max_updates.map_or(usual, |last| last.min(usual));
+    consent(ctx, recipe, &arm.folder, updates.iter().copied().max().unwrap_or(usual))?;
     let data = tasks::of(recipe).prepare(ctx, &arm.folder, Sets::All)?;
     let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
     let profiling = Profiling { seed, initial: request.initial_of(recipe), run: None, updates };
@@ -91,10 +94,17 @@ fn of_recipe(ctx: &Context, request: &Request, updates: &[u64]) -> Result<Profil
     Ok(of_recipe)
 }
 
-fn of_run(ctx: &Context, path: &std::path::Path, updates: &[u64]) -> Result<ProfileReport> {
+fn of_run(ctx: &Context, path: &Path, updates: &[u64]) -> Result<ProfileReport> {
     let (run, recipe) = opened(path)?;
+    if path.is_file() && path.parent() == Some(run.checkpoints().path()) {
+        let message =
+            format!("{} is a checkpoint: zoo profile starts from the newest state of a run", path.display());
+        return Err(Failure::usage(message).hint(format!("zoo profile {}", run.folder.display())));
+    }
     let ctx = &ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));
-    consent_to_download(ctx, &recipe)?;
+    let begun = run.updates_made();
+    let last = updates.iter().copied().max().unwrap_or(begun.saturating_add(1));
+    consent(ctx, &recipe, &run.card.base, last.saturating_sub(begun))?;
     let data = tasks::of(&recipe).prepare(ctx, &run.card.base, Sets::All)?;
     data.check(&recipe, &run)?;
     let profiling = Profiling { seed: run.card.seed, initial: None, run: Some(&run), updates };
@@ -109,7 +119,8 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
     let Recorded { profile, other_seconds } = recorded;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     if Compute::of(&recipe.precision) != Compute::FP32 {
-        ctx.progress.note("this arm computes in a half type, in which lost values are zeros already; profile an arm in FP32");
+        ctx.progress
+            .note("this arm computes in a half type, so lost values are already zero; profile an FP32 arm");
     }
     if profile.updates.iter().any(|update| update.lr == 0.0) {
         ctx.progress.note("the learning rate of some of these updates is 0: no weight moves");
@@ -131,9 +142,12 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
     }
 }
 
-/// Asks before a download of more than a gigabyte.
-fn consent_to_download(ctx: &Context, recipe: &Recipe) -> Result<()> {
-    let Some(corpus) = recipe.data().corpus_to_fetch() else { return Ok(()) };
-    let missing = CorpusDefinition::find(corpus)?.bytes_to_download(&ctx.data_home());
-    gate::pass(ctx, &Cost { seconds: None, bytes: missing.known, unknown_sizes: missing.unknown })
+/// Asks before more than an hour of training or a download of more than a gigabyte.
+fn consent(ctx: &Context, recipe: &Recipe, base: &Path, updates: u64) -> Result<()> {
+    let seconds = Some(seconds_of(ctx, recipe, base, updates)?);
+    let corpus = recipe.data().corpus_to_fetch().map(CorpusDefinition::find).transpose()?;
+    let missing = corpus.map(|corpus| corpus.bytes_to_download(&ctx.data_home()));
+    let bytes = missing.as_ref().map_or(0, |count| count.known);
+    let unknown_sizes = missing.as_ref().map_or(0, |count| count.unknown);
+    gate::pass(ctx, &Cost { seconds, bytes, unknown_sizes })
 }

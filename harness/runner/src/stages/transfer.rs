@@ -84,18 +84,15 @@ fn find(ctx: &Context, resolved: &Resolved) -> Result<Option<Run>> {
     let mut found = Vec::new();
     for folder in folders.filter(|folder| folder.join("run.json").is_file()) {
         // A damaged run of another seed or arm is not in the way of a good one.
-        let run = match Run::open(&folder) {
-            Ok((run, _)) => run,
-            Err(failure) => {
-                ctx.progress.note(&format!("{} is passed over: {failure}", ctx.shown(&folder)));
-                continue;
-            }
-        };
-        if run.card.key == place(run.card.seed).card.key
-            && run.is_trained(false)?
-            && run.trained()?.ending.is_scored()
-        {
-            found.push(run);
+        let good = Run::open(&folder).and_then(|(run, _)| {
+            let fits = run.card.key == place(run.card.seed).card.key
+                && run.is_trained(false)?
+                && run.trained()?.ending.is_scored();
+            Ok(fits.then_some(run))
+        });
+        match good {
+            Ok(run) => found.extend(run),
+            Err(failure) => ctx.progress.note(&format!("{} is skipped: {failure}", ctx.shown(&folder))),
         }
     }
     found.sort_by(|one, other| (one.card.seed, &one.folder).cmp(&(other.card.seed, &other.folder)));

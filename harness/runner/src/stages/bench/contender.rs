@@ -43,7 +43,7 @@ impl Data {
         // What a run of another recipe keeps may be a part of the data, and is not looked for here.
         if arm.recipe.train.transfer.is_some() && ctx.source.is_none() {
             ctx.progress.note(
-                "the words are those of another recipe's run: batches of the published shape are generated",
+                "the vocabulary comes from another recipe's run: timing generated batches of the published shape",
             );
             return Ok(Self::Generated);
         }
