@@ -4,10 +4,11 @@
 
 use burn::module::Module;
 use zoo_models::parameters::{self, ParameterError, ParameterValues};
+use zoo_recipes::begins_with;
 
 use crate::error::TrainError;
 use crate::flat::Flat;
-use crate::groups::{begins_with, check_names};
+use crate::groups::check_names;
 
 /// Means of the parameters of a model, including running statistics, in the model's order.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl Average {
     /// names the parameters that are averaged, none for all.
     ///
     /// # Errors
-    /// A name is that of no parameter.
+    /// A name does not begin the path of any parameter.
     pub fn new<M: Module>(model: M, keep: f64, of: &[String]) -> Result<(M, Self), TrainError> {
         check_names("train.checkpoint.ema_of", of, &parameters::shapes(&model))?;
         let mut average = Self { keep, of: of.to_vec(), means: Vec::new() };

@@ -1,20 +1,15 @@
 //! Groups of parameters whose gradients are scaled or clipped separately.
 
-use zoo_recipes::GradientGroupSpec;
+use zoo_recipes::{GradientGroupSpec, begins_with};
 
 use crate::error::TrainError;
 use crate::flat::Magnitude;
-
-/// Whether the first names of a path are `name`.
-pub(crate) fn begins_with(path: &str, name: &str) -> bool {
-    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
 
 /// Checks that each of `names`, which the recipe's `key` gives, is the beginning of a parameter's
 /// path.
 ///
 /// # Errors
-/// A name is that of no parameter.
+/// A name does not begin the path of any parameter.
 pub(crate) fn check_names<'n>(
     key: &str,
     names: impl IntoIterator<Item = &'n String>,

@@ -39,6 +39,7 @@ mod tests {
     use crate::scaling::LossScaler;
     use crate::update::{MicroBatch, Phase, Surroundings, run_phase};
 
+    const INPUTS: [[f32; 2]; 2] = [[1.0, 2.0], [5.0, -4.0]];
     const WEIGHT: [f32; 4] = [0.5, -1.0, 2.0, 0.25];
 
     #[derive(Module, Debug)]
@@ -119,7 +120,7 @@ mod tests {
 
     /// New weights of an update of two micro-batches by SGD with the rate 0.5, a loss scale of 8, an
     /// L2 penalty and clipping.
-    fn updated(watch: &mut dyn Watch) -> Vec<f32> {
+    fn updated(inputs: [[f32; 2]; 2], watch: &mut dyn Watch) -> Vec<f32> {
         let rule = OptimizerSpec::Sgd {
             momentum: 0.0,
             weight_decay: 0.0,
@@ -134,8 +135,8 @@ mod tests {
         let weight = TensorData::new(WEIGHT.to_vec(), [2, 2]);
         let weight = Param::from_tensor(Tensor::from_data(weight, &Device::flex().autodiff()));
         let model = Model { layer: Layer { weight } };
-        let batches =
-            [(0, [1.0, 2.0]), (1, [5.0, -4.0])].map(|(position, batch)| MicroBatch { position, batch });
+        let [first, second] = inputs;
+        let batches = [(0, first), (1, second)].map(|(position, batch)| MicroBatch { position, batch });
         let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: 0, group: 2 };
         let (model, _) = run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, watch).unwrap();
         parameters::export(&model).swap_remove(0).values
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn an_observer_sees_gradients_before_penalty_and_clipping_and_the_step_after() {
         let mut observing = Observing::default();
-        let after = updated(&mut observing);
+        let after = updated(INPUTS, &mut observing);
         let output = || Seen::Output("layer".to_owned(), vec![4.0, 12.0]);
         let path = || "layer.weight".to_owned();
         let due = [
@@ -162,7 +163,16 @@ mod tests {
     }
 
     #[test]
+    fn an_observer_of_a_skipped_update_sees_gradients_and_no_step() {
+        let mut observing = Observing::default();
+        assert_eq!(updated([[f32::INFINITY, 1.0], [1.0, 1.0]], &mut observing), WEIGHT);
+        let seen = observing.0.lock().unwrap();
+        assert!(seen.iter().any(|seen| matches!(seen, Seen::Gradient(..))), "{seen:?}");
+        assert!(!seen.iter().any(|seen| matches!(seen, Seen::Moved(..))), "{seen:?}");
+    }
+
+    #[test]
     fn an_observed_update_has_the_bits_of_another_one() {
-        assert_eq!(updated(&mut Observing::default()), updated(&mut Unwatched));
+        assert_eq!(updated(INPUTS, &mut Observing::default()), updated(INPUTS, &mut Unwatched));
     }
 }

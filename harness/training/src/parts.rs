@@ -22,8 +22,8 @@ pub enum Part {
 
 /// Observer of the parts of an update.
 pub trait Watch {
-    /// Called by the training loop before an update. `update` is its number from 1; an update that
-    /// is skipped is followed by another one with its number.
+    /// Called by the training loop before an update. `update` is its number from 1. The update after
+    /// a skipped one has the same number.
     fn begins(&mut self, _update: u64) {}
 
     /// Called when `part` has ended and before the next part begins.

@@ -166,7 +166,10 @@ mod tests {
     use crate::parameters::host_values;
     use crate::precision::{Compute, to_f32};
     use crate::random::Key;
-    use crate::{Segments, Sequences, attention, linear, lstm};
+    use crate::{
+        AttentiveLayer, AttentiveSpec, AttentiveWeights, Axis, Geometry, Segments, Sequences, Source,
+        attention, attentive_lstm, convolution, gru, linear, lstm,
+    };
 
     /// Everything that is received, in order.
     #[derive(Debug, Default)]
@@ -244,7 +247,7 @@ mod tests {
         assert!(close && found[1].1.len() == 4, "{:?} {inner:?}", found[1].1);
     }
 
-    /// Loss and gradients of a small network with every kind of observed operation but convolution.
+    /// Loss and gradients of a small network of linear layers, an LSTM and attention.
     fn run(module: &Small, mut pass: Pass) -> Vec<Vec<f32>> {
         let x = draw(4, [6, 2]);
         let inner = linear(x, module.first.weight.val(), None, &pass);
@@ -290,5 +293,31 @@ mod tests {
         doubled(&pass, true);
         let layers: Vec<String> = received.take().into_iter().map(|(layer, _)| layer).collect();
         assert_eq!(layers, ["linear 1", "first"]);
+    }
+
+    #[test]
+    fn every_other_operation_with_a_weight_is_observed() {
+        let (received, mut pass) = observing(&Small::new(), Compute::FP32);
+        let geometry = Geometry { axes: [Axis::default(), Axis::default()], groups: 1 };
+        let of_pictures =
+            convolution(draw(6, [1, 1, 5, 2]), draw(7, [3, 2, 1, 2]).require_grad(), None, geometry, &pass);
+        let (states, _) =
+            gru(draw(8, [3, 6]), draw(9, [6, 2]).require_grad(), None, None, &Sequences::new(&[3]), &pass);
+        let weights = AttentiveWeights {
+            layers: vec![AttentiveLayer { weight: draw(10, [8, 4]), bias: None }],
+            query: draw(11, [3, 2]),
+            filter: draw(12, [3, 1]),
+            bias: draw(13, [3]),
+            vector: draw(14, [3]),
+        };
+        let source = Source { keys: draw(15, [4, 3]), values: draw(16, [4, 2]), lengths: vec![4] };
+        let spec = AttentiveSpec { channels: 1, dropout: 0.0, state_dropout: false };
+        let (looked, _) = attentive_lstm(draw(17, [3, 8]).require_grad(), &weights, &source, spec, &mut pass);
+        (of_pictures.sum() + states.sum() + looked.sum()).backward();
+        let mut found: Vec<(String, usize)> =
+            received.take().into_iter().map(|(layer, gradient)| (layer, gradient.len())).collect();
+        found.sort();
+        let due = [("attentive 1", 12), ("convolution 1", 12), ("gru 1", 6)];
+        assert_eq!(found, due.map(|(layer, values)| (layer.to_owned(), values)));
     }
 }

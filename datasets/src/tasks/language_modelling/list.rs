@@ -1,6 +1,6 @@
 //! A vocabulary that is a list of its own.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use zoo_recipes::tasks::language_modelling::{LanguageUnitSpec, LanguageVocabularySpec};
 
@@ -8,7 +8,7 @@ use super::error::LanguageDataError;
 use super::units::Units;
 
 impl Units {
-    /// The first word of each line, in the order of the lines.
+    /// The first word of each line, in the order of the lines. Of equal words the first counts.
     ///
     /// # Errors
     /// The list has another number of words than the recipe says, or lacks the unknown word or that
@@ -18,23 +18,19 @@ impl Units {
         vocabulary: LanguageVocabularySpec,
         list: &str,
     ) -> Result<Self, LanguageDataError> {
-        let (mut names, mut ids) = (Vec::new(), HashMap::new());
-        for word in list.lines().filter_map(|line| line.split_whitespace().next()) {
-            if !ids.contains_key(word) {
-                ids.insert(word.to_owned(), names.len() as u32);
-                names.push(word.to_owned());
-            }
-        }
+        let mut seen = HashSet::new();
+        let words = list.lines().filter_map(|line| line.split_whitespace().next());
+        let names: Vec<String> = words.filter(|word| seen.insert(*word)).map(str::to_owned).collect();
         if names.len() != vocabulary.size as usize {
             let (found, expected) = (names.len(), vocabulary.size);
             return Err(LanguageDataError::Vocabulary { found, expected });
         }
         if let LanguageUnitSpec::Word { end_of_line, unknown, .. } = spec
             && let Some(word) =
-                [end_of_line, unknown].into_iter().flatten().find(|word| !ids.contains_key(*word))
+                [end_of_line, unknown].into_iter().flatten().find(|word| !seen.contains(word.as_str()))
         {
             return Err(LanguageDataError::NotListed { word: word.clone() });
         }
-        Ok(Self { spec: spec.clone(), names, ids })
+        Self::of_names(spec, names)
     }
 }

@@ -22,4 +22,5 @@ pub use prepared::{LanguageSplit, PreparedLanguage, TrainingWindows, prepare_lan
 pub use sentences::Sentences;
 pub use source::fetched_names;
 pub use units::Units;
-pub use windows::{Contiguous, NO_TARGET, Scattered, WindowBatch};
+pub use windows::{Contiguous, Scattered, WindowBatch};
+pub use zoo_recipes::tasks::language_modelling::NO_TARGET;

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::LanguageDataError;
-use super::windows::{NO_TARGET, WindowBatch};
+use super::windows::WindowBatch;
 use crate::random::{Purpose, RandomStream};
+use zoo_recipes::tasks::language_modelling::NO_TARGET;
 
 /// Windows of rows of lines. A row that has read a line takes the next one of the text; in a batch,
 /// rows are filled in their order.

@@ -303,7 +303,8 @@ fn kept_units_read_and_write_a_text_as_before() {
 
 #[test]
 fn a_list_numbers_the_words_and_lacks_none_that_the_recipe_names() {
-    let texts = [("train", "a b\nc a\n"), ("valid", "d a\n\n"), ("vocabulary", "<S> 9\na 5\n<UNK> 3\nb 1\n")];
+    let texts =
+        [("train", "a b\nc a\n"), ("valid", "d a\n\n"), ("vocabulary", "<S> 9\na 5\n<UNK> 3\na 2\nb 1\n")];
     let unit = "kind = 'word', end_of_line = '<S>', unknown = '<UNK>'";
     let of = |texts: &[(&str, &str)], size: u32| {
         let (folder, reader) = files(texts);

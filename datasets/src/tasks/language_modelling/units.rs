@@ -10,9 +10,9 @@ use super::rules::ruled;
 /// Words or characters with their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Units {
-    pub(super) spec: LanguageUnitSpec,
-    pub(super) names: Vec<String>,
-    pub(super) ids: HashMap<String, u32>,
+    spec: LanguageUnitSpec,
+    names: Vec<String>,
+    ids: HashMap<String, u32>,
 }
 
 impl Units {

@@ -7,15 +7,12 @@ use zoo_recipes::tasks::language_modelling::LastWindow;
 use super::error::LanguageDataError;
 use crate::random::{Purpose, RandomStream};
 
-/// Target of an input that has none: it was added to a row that has ended.
-pub const NO_TARGET: u32 = u32::MAX;
-
 /// A batch of windows of equal length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WindowBatch {
     /// Units that are read `[rows, steps]`.
     pub inputs: Vec<u32>,
-    /// The unit after each of them `[rows, steps]`, or [`NO_TARGET`].
+    /// The unit after each of them `[rows, steps]`, or [`NO_TARGET`](super::NO_TARGET).
     pub targets: Vec<u32>,
     /// Number of windows.
     pub rows: usize,

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use zoo_recipes::RecurrentBiases;
-use zoo_recipes::tasks::language_modelling::{LanguageModelSpec, LossOver};
+use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
 use zoo_training::tasks::language_modelling::LanguageCase;
 
 fn cases() -> Vec<LanguageCase> {
@@ -35,10 +35,11 @@ fn another_model_or_loss_is_told_apart() {
     let state = |case: &mut LanguageCase| std::mem::replace(&mut case.carries, false);
     assert_eq!(differs(&state), 3, "without the state of the first window");
     let over = |case: &mut LanguageCase| {
-        case.over = match case.over {
+        let over = match case.loss.over() {
             LossOver::Mean => LossOver::SumOfSteps,
             LossOver::SumOfSteps => LossOver::Mean,
         };
+        case.loss = LanguageLossSpec::CrossEntropy { over };
         true
     };
     assert_eq!(differs(&over), 5);

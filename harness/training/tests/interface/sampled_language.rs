@@ -4,11 +4,11 @@
 use burn::tensor::Device;
 use zoo_recipes::OptimizerSpec;
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
-use zoo_training::tasks::language_modelling::SampledCase;
+use zoo_training::tasks::language_modelling::LanguageCase;
 
-fn cases() -> Vec<SampledCase> {
+fn cases() -> Vec<LanguageCase> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/big_lstm.safetensors");
-    SampledCase::read_all(&std::fs::read(path).unwrap()).unwrap()
+    LanguageCase::read_all(&std::fs::read(path).unwrap()).unwrap()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn sampled_losses_gradients_and_updates_of_two_windows_are_pytorchs() {
 
 #[test]
 fn another_loss_or_update_of_a_sampled_model_is_told_apart() {
-    let differs = |what: &str, change: &dyn Fn(&mut SampledCase)| {
+    let differs = |what: &str, change: &dyn Fn(&mut LanguageCase)| {
         for mut case in cases() {
             change(&mut case);
             let error = case.follow(&Device::flex()).expect_err(&case.name);

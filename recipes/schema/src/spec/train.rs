@@ -60,6 +60,12 @@ pub struct TrainSpec {
     pub transfer: Option<TransferSpec>,
 }
 
+/// Whether the first names of a parameter's path are `name`: `layers.0` begins with `layers`, and
+/// `layers_norm` does not.
+pub fn begins_with(path: &str, name: &str) -> bool {
+    path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// Weights that training takes from a run of another recipe. The other parameters start as the
 /// model says. The run must be complete: `zoo reproduce` finds it in its home, or `--init-from`
 /// names it.
@@ -89,8 +95,8 @@ pub struct TakenSpec {
     pub to: String,
 }
 
-/// Parameters whose gradients are scaled or clipped separately. Those of no group are neither scaled
-/// nor clipped.
+/// Parameters whose gradients are scaled or clipped separately. The gradients of other
+/// parameters stay unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GradientGroupSpec {

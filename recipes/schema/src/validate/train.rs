@@ -3,7 +3,7 @@
 use super::Findings;
 use crate::spec::{
     EvaluatedWeights, OptimizerSpec, Recipe, RegularizerSpec, ScheduleSpec, TakenSpec, TransferSpec,
-    Velocity, WarmupStart,
+    Velocity, WarmupStart, begins_with,
 };
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
@@ -146,30 +146,26 @@ fn transfer(transfer: &TransferSpec, recipe: &Recipe, findings: &mut Findings<'_
     findings.require(transfer.recipe != recipe.recipe.name, "train.transfer.recipe", || {
         "a recipe cannot take weights from its own run".to_owned()
     });
-    let inside = |path: &str, of: &str| path.strip_prefix(of).is_some_and(|rest| rest.starts_with('.'));
     for (at, TakenSpec { from, to }) in transfer.parameters.iter().enumerate() {
         let path = format!("train.transfer.parameters.{at}");
         findings.said(from, &format!("{path}.from"));
         findings.said(to, &format!("{path}.to"));
         let known = transfer.parameters[..at].iter().map(|taken| &taken.to);
-        let twice = known.into_iter().any(|known| known == to || inside(known, to) || inside(to, known));
+        let twice = known.into_iter().any(|known| begins_with(known, to) || begins_with(to, known));
         findings.require(!twice, &format!("{path}.to"), || format!("`{to}` is taken twice"));
     }
 }
 
-/// Checks the groups of parameters whose gradients are treated apart.
+/// Checks the groups of parameters whose gradients are scaled or clipped separately.
 fn groups(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let train = &recipe.train;
     for (at, group) in train.groups.iter().enumerate() {
         let path = format!("train.groups.{at}");
         findings.said(&group.parameters, &format!("{path}.parameters"));
-        let begins = |path: &str, name: &str| {
-            path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
         let both = train.groups[..at]
             .iter()
             .map(|other| (&other.parameters, &group.parameters))
-            .find(|(other, this)| begins(other, this) || begins(this, other));
+            .find(|(other, this)| begins_with(other, this) || begins_with(this, other));
         findings.require(both.is_none(), &format!("{path}.parameters"), || {
             format!("two groups are of `{}`", both.map_or("", |(other, this)| other.max(this)))
         });

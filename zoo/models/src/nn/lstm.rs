@@ -8,7 +8,7 @@ use super::{Biases, Init, Recurrent};
 use crate::Pass;
 use crate::ops::{self, Sequences};
 
-/// State of an LSTM layer: `[sequences, hidden]` each, FP32.
+/// State of an LSTM layer, FP32: `h` `[sequences, width of the output]`, `c` `[sequences, hidden]`.
 #[derive(Debug, Clone)]
 pub struct LstmState {
     /// Output state, as wide as the output.

@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(host_values(state.h), host_values(last.h));
     }
 
-    /// With the identity as projection the layer is one without.
+    /// With an identity matrix as projection, the layer equals one without a projection.
     #[test]
     fn an_identity_changes_nothing() {
         let (device, pass) = (Device::flex(), Pass::evaluation(Compute::FP32));

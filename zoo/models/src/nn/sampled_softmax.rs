@@ -15,8 +15,8 @@ use crate::random::Key;
 /// Score of a drawn class that is the true one: its probability is 0.
 const HIDDEN: f32 = -1e9;
 
-/// Different classes below a range, drawn one after the other. Class k is drawn with the
-/// probability log((k + 2) / (k + 1)) / log(range + 1); one that was drawn before is drawn again.
+/// Distinct classes below a range, drawn one after the other. Class k is drawn with the probability
+/// log((k + 2) / (k + 1)) / log(range + 1). A repeated class is rejected and counted in `tries`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidates {
     ids: Vec<u32>,
@@ -77,7 +77,7 @@ impl Candidates {
 /// Products are in the compute type.
 ///
 /// # Panics
-/// If there are no candidates, or not one target for each row.
+/// If `candidates` is empty, or `targets` does not have one target per row.
 pub fn sampled_softmax(
     x: Tensor<2>,
     (weight, bias): (Tensor<2>, Option<Tensor<1>>),
@@ -126,7 +126,7 @@ pub fn sampled_softmax(
         total = Some(total.map_or(loss.clone(), |total| total + loss));
         at += drawn;
     }
-    total.expect("there are rows and candidates")
+    total.unwrap_or_else(|| Tensor::zeros([1], &device))
 }
 
 /// Whether a candidate is the row's target: `[targets, candidates]`.

@@ -5,5 +5,6 @@
 mod acoustic;
 mod convolution;
 mod languages;
+mod observed;
 mod recurrent;
 mod searches;

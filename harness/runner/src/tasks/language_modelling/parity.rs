@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use zoo_recipes::RecurrentBiases;
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec};
-use zoo_training::tasks::language_modelling::{LanguageCase, SampledCase};
+use zoo_training::tasks::language_modelling::LanguageCase;
 
 use super::Recipe;
 use crate::task::aligner::{Aligner, Found};
@@ -39,13 +39,18 @@ fn known(file: &str) -> BTreeSet<String> {
 static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(|| known(FILE));
 static KNOWN_SAMPLED: LazyLock<BTreeSet<String>> = LazyLock::new(|| known(SAMPLED));
 
+/// The fixture of a recipe's loss, and the wirings of its models.
+fn fixture(recipe: &Recipe) -> (&'static str, &'static BTreeSet<String>) {
+    match recipe.loss {
+        LanguageLossSpec::CrossEntropy { .. } => (FILE, &KNOWN),
+        LanguageLossSpec::SampledSoftmax { .. } => (SAMPLED, &KNOWN_SAMPLED),
+    }
+}
+
 /// The fixture's path, if it has a model with the wiring of the recipe's, and its loss.
 pub fn parity(recipe: &Recipe) -> Found {
     let wiring = wiring(&recipe.model);
-    let (file, known) = match recipe.loss {
-        LanguageLossSpec::CrossEntropy { .. } => (FILE, &*KNOWN),
-        LanguageLossSpec::SampledSoftmax { .. } => (SAMPLED, &*KNOWN_SAMPLED),
-    };
+    let (file, known) = fixture(recipe);
     match known.contains(&wiring) {
         true => Ok(format!("tests/fixtures/{file}")),
         false => Err(format!("tests/fixtures/{file} has no {wiring}")),
@@ -55,14 +60,7 @@ pub fn parity(recipe: &Recipe) -> Found {
 /// Recomputes the models of the recipe's fixture.
 pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     parity(recipe)?;
-    match recipe.loss {
-        LanguageLossSpec::CrossEntropy { .. } => {
-            aligner.models(FILE, LanguageCase::read_all, LanguageCase::follow)
-        }
-        LanguageLossSpec::SampledSoftmax { .. } => {
-            aligner.models(SAMPLED, SampledCase::read_all, SampledCase::follow)
-        }
-    }
+    aligner.models(fixture(recipe).0, LanguageCase::read_all, LanguageCase::follow)
 }
 
 /// Kind of a model and its options, without sizes and initial values.

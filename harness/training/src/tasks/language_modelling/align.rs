@@ -1,16 +1,18 @@
 //! Comparison of language models with the same models in PyTorch:
-//! `tests/fixtures/language.safetensors`.
+//! `tests/fixtures/language.safetensors`, and those with a sampled softmax:
+//! `tests/fixtures/big_lstm.safetensors`.
 
 use std::collections::BTreeMap;
 
 use burn::tensor::Device;
 use serde::Deserialize;
+use zoo_models::nn::Candidates;
 use zoo_models::parameters::{self, ParameterValues, host_values};
 use zoo_models::precision::{Compute, to_f32};
-use zoo_models::tasks::language_modelling::{LanguageLoss, LanguageModel, WindowBatch};
+use zoo_models::tasks::language_modelling::{LanguageLoss, LanguageModel, WindowBatch, losses};
 use zoo_models::{Objective, Pass, Running};
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
-use zoo_recipes::{LossScalingSpec, OptimizerSpec, ScheduleSpec, Velocity};
+use zoo_recipes::{GradientGroupSpec, LossScalingSpec, OptimizerSpec, ScheduleSpec, Velocity};
 
 use crate::align::{Comparison, Fixture, described};
 use crate::parts::Unwatched;
@@ -25,21 +27,25 @@ const LIMIT: f64 = 1e-5;
 /// Number of consecutive windows of a case.
 const WINDOWS: usize = 2;
 
-/// One model with two consecutive windows of a text, and PyTorch's results. There is no dropout.
+/// One model with two consecutive windows of a text, and PyTorch's results. Dropout is 0.
 #[derive(Debug)]
 pub struct LanguageCase {
     /// Name of the case in the file.
     pub name: String,
     /// The model, with its dropout set to 0.
     pub model: LanguageModelSpec,
-    /// How the loss puts the units of a window together.
-    pub over: LossOver,
+    /// The loss.
+    pub loss: LanguageLossSpec,
+    /// The update rule.
+    pub optimizer: OptimizerSpec,
+    /// Groups of gradients.
+    pub groups: Vec<GradientGroupSpec>,
     /// Whether the second window begins with the state of the first.
     pub carries: bool,
     units: usize,
     rows: usize,
     rate: f64,
-    clip: f64,
+    clip: Option<f64>,
     fixture: Fixture,
 }
 
@@ -49,13 +55,18 @@ struct Described {
     units: usize,
     rows: usize,
     learning_rate: f64,
-    clip_norm: f64,
+    clip_norm: Option<f64>,
+    #[serde(default)]
+    groups: Vec<GradientGroupSpec>,
+    #[serde(default = "sgd")]
+    optimizer: OptimizerSpec,
 }
 
 #[derive(Deserialize)]
 struct DescribedCase {
     model: LanguageModelSpec,
-    over: LossOver,
+    over: Option<LossOver>,
+    loss: Option<LanguageLossSpec>,
 }
 
 impl LanguageCase {
@@ -64,13 +75,23 @@ impl LanguageCase {
     /// # Errors
     /// A description of the first problem of the file.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let Described { cases, units, rows, learning_rate, clip_norm } = described(bytes)?;
-        let case = |(name, DescribedCase { model, over }): (String, DescribedCase)| {
-            let fixture = Fixture::read(bytes, &name)?;
-            let carries = matches!(model, LanguageModelSpec::Lstm(_));
-            let model = without_dropout(model);
-            let (rate, clip) = (learning_rate, clip_norm);
-            Ok(Self { name, model, over, carries, units, rows, rate, clip, fixture })
+        let mut all: Described = described(bytes)?;
+        let cases = std::mem::take(&mut all.cases);
+        let case = |(name, DescribedCase { model, over, loss }): (String, DescribedCase)| {
+            let plain = over.map(|over| LanguageLossSpec::CrossEntropy { over });
+            Ok(Self {
+                loss: loss.or(plain).ok_or_else(|| format!("{name} has no loss"))?,
+                carries: matches!(model, LanguageModelSpec::Lstm(_)),
+                model: without_dropout(model),
+                optimizer: all.optimizer.clone(),
+                groups: all.groups.clone(),
+                units: all.units,
+                rows: all.rows,
+                rate: all.learning_rate,
+                clip: all.clip_norm,
+                fixture: Fixture::read(bytes, &name)?,
+                name,
+            })
         };
         cases.into_iter().map(case).collect()
     }
@@ -95,7 +116,23 @@ impl LanguageCase {
         Ok(WindowBatch { inputs: ids("inputs")?, targets: ids("targets")?, rows: self.rows, begins })
     }
 
-    /// Trains on the two windows in FP32: logits, loss, every gradient and every weight after each
+    /// The file's candidates of each part of a window's rows; `None` if it has none.
+    fn candidates(&self, at: usize) -> Result<Option<Vec<Candidates>>, String> {
+        if !self.fixture.has(&format!("{at}/expected_candidates")) {
+            return Ok(None);
+        }
+        let numbers = |key: &str| self.fixture.numbers(&format!("{at}/{key}"));
+        let (ids, tries) = (numbers("candidates")?, numbers("tries")?);
+        let outside = ids.iter().any(|id| *id as usize >= self.units);
+        if outside || ids.is_empty() || tries.is_empty() || !ids.len().is_multiple_of(tries.len()) {
+            return Err(format!("{}/{at}/candidates do not fit {} draws", self.name, tries.len()));
+        }
+        let parts = ids.chunks(ids.len() / tries.len()).zip(tries);
+        let given = |(ids, tries): (&[u32], &u32)| Candidates::given(ids.to_vec(), *tries, self.units as u32);
+        Ok(Some(parts.map(given).collect()))
+    }
+
+    /// Trains on the two windows in FP32: logits, loss, expected counts of candidates, every gradient and every weight after each
     /// update must equal PyTorch's. Returns the number of compared tensors.
     ///
     /// # Errors
@@ -104,23 +141,36 @@ impl LanguageCase {
         let device = device.clone().autodiff();
         let mut model = self.model(&device)?;
         let steps = self.window(0)?.inputs.len() / self.rows.max(1);
-        let loss = LanguageLoss::new(
-            &LanguageLossSpec::CrossEntropy { over: self.over },
-            steps as u32,
-            self.carries,
-        );
-        let mut phase = self.phase(loss.clone())?;
+        let whole = LanguageLoss::new(&self.loss, steps as u32, self.carries);
+        let mut phase = self.phase(whole.clone())?;
         let mut all = Comparison::of(&self.fixture);
         for at in 0..WINDOWS {
             let mut compare = |key: &str, found: &[f32]| all.compare(&format!("{at}/{key}"), found, LIMIT);
             let batch = self.window(at)?;
             let pass = || Pass::training(Compute::FP32, 1, 0);
-            let state = if batch.begins { None } else { model.carried() };
-            let logits = to_f32(model.forward(&batch.inputs, batch.rows, state, &mut pass()).0);
+            let state = || if batch.begins { None } else { model.carried() };
+            let logits = to_f32(model.forward(&batch.inputs, batch.rows, state(), &mut pass()).0);
             compare("logits", &host_values(logits.inner()))?;
+            let (nll, _) = losses(&model, &batch, state(), &mut Pass::evaluation(Compute::FP32));
+            compare("nll", &[nll as f32])?;
+            // Clones of a loss share its state.
+            let mut loss = whole.clone();
+            if let Some(candidates) = self.candidates(at)? {
+                let part = batch.targets.len().div_ceil(candidates.len()).max(1);
+                let parts = || candidates.iter().zip(batch.targets.chunks(part));
+                let expected = |ids: &[u32], of: &Candidates| -> Vec<f32> {
+                    ids.iter().map(|id| of.expected(*id) as f32).collect()
+                };
+                let of_targets: Vec<f32> = parts().flat_map(|(of, targets)| expected(targets, of)).collect();
+                compare("expected_targets", &of_targets)?;
+                let of_candidates: Vec<f32> = parts().flat_map(|(of, _)| expected(of.ids(), of)).collect();
+                compare("expected_candidates", &of_candidates)?;
+                loss = loss.with_candidates(candidates);
+            }
             let term = loss.terms(&model, &batch, &mut pass()).swap_remove(0);
             loss.discard();
-            compare("nll", &host_values(term.sum.clone().inner()))?;
+            let key = if self.fixture.has(&format!("{at}/loss")) { "loss" } else { "nll" };
+            compare(key, &host_values(term.sum.clone().inner()))?;
             let mean = term.sum * (term.weight / batch.targets.len() as f64);
             let taken = parameters::take_gradients(&model, &mut mean.backward());
             for ((path, _), gradient) in parameters::shapes(&model).into_iter().zip(taken) {
@@ -130,6 +180,8 @@ impl LanguageCase {
                     None => return Err(format!("{}: {path} has no gradient", self.name)),
                 }
             }
+            phase.objective = Box::new(loss.clone());
+            phase.running = Some(Box::new(loss));
             let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: at as u64, group: 1 };
             let micro = [MicroBatch { position: 0, batch }];
             let (moved, _) = run_phase(&mut phase, (0, 1), model, &micro, around, &mut Local, &mut Unwatched)
@@ -145,27 +197,25 @@ impl LanguageCase {
     }
 
     fn phase(&self, loss: LanguageLoss) -> Result<Phase<LanguageModel, WindowBatch>, String> {
-        let sgd = OptimizerSpec::Sgd {
-            momentum: 0.0,
-            weight_decay: 0.0,
-            nesterov: false,
-            velocity: Velocity::Gradients,
-        };
         let scaler = LossScaler::new(&LossScalingSpec::default()).map_err(|error| error.to_string())?;
         let schedule = ScheduleSpec::Fixed { lr: self.rate };
-        let phase = Phase::single(Box::new(loss.clone()), &sgd, &schedule, scaler, None);
-        let phase = phase.map_err(|error| error.to_string())?;
-        Ok(phase.clipped(Some(self.clip)).with_running(Some(Box::new(loss))))
+        let phase = Phase::single(Box::new(loss), &self.optimizer, &schedule, scaler, None);
+        Ok(phase.map_err(|error| error.to_string())?.clipped(self.clip).grouped(&self.groups))
     }
 }
 
+/// The update rule of a file that names none.
+fn sgd() -> OptimizerSpec {
+    OptimizerSpec::Sgd { momentum: 0.0, weight_decay: 0.0, nesterov: false, velocity: Velocity::Gradients }
+}
+
 /// Whether a parameter is the carried state, which the file does not have.
-pub(super) fn is_state(path: &str) -> bool {
+fn is_state(path: &str) -> bool {
     path.starts_with("state.")
 }
 
 /// The model without its dropout.
-pub(super) fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
+fn without_dropout(model: LanguageModelSpec) -> LanguageModelSpec {
     match model {
         LanguageModelSpec::Lstm(mut spec) => {
             spec.dropout = 0.0;

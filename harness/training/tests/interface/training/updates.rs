@@ -113,7 +113,16 @@ fn groups_of_gradients_are_the_same_under_a_loss_scale() {
     let scaled = update(&LossScalingSpec::Static { scale: 128.0 }, &groups);
     assert_eq!(weights(&scaled), weights(&update(&LossScalingSpec::None, &groups)));
     let without = update(&LossScalingSpec::None, &[]);
-    assert!(weights(&scaled)["hidden"] != weights(&without)["hidden"], "the group is clipped");
+    let start = weights(&Toy::new(1));
+    let moved = |model: &Toy, path: &str| {
+        let squares =
+            weights(model)[path].iter().zip(&start[path]).map(|(a, b)| (a - b).powi(2)).sum::<f32>();
+        squares.sqrt()
+    };
+    assert!((moved(&scaled, "hidden") - 0.1 * 0.01).abs() < 1e-5, "the rate times the norm of the group");
+    assert!(moved(&without, "hidden") > 0.01);
+    let [scaled, without] = [&scaled, &without].map(|model| moved(model, "embedding"));
+    assert!((scaled / without - 4.0).abs() < 1e-3, "{scaled} {without}");
 }
 
 #[test]

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::ShareSpec;
 
+/// Target of an input that has none: it was added to a row that has ended. It is the number of no
+/// unit.
+pub const NO_TARGET: u32 = u32::MAX;
+
 /// A text, its units, and how they form windows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,6 @@
 //! Batches of windows of a text.
 
-/// Target of an input that has none: it was added to a row that has ended.
-pub const NO_TARGET: u32 = u32::MAX;
+use zoo_recipes::tasks::language_modelling::NO_TARGET;
 
 /// A batch of windows of equal length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

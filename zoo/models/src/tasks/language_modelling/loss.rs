@@ -84,17 +84,13 @@ impl LanguageLoss {
     ) -> (Tensor<1>, ModelState) {
         let (outputs, state) = model.outputs(&batch.inputs, batch.rows, state, pass);
         let (outputs, targets) = predicted(outputs, &batch.targets);
-        let (weight, bias) = model.softmax();
-        let (rows, units) = (targets.len(), weight.dims()[0]);
+        let softmax = model.softmax();
         // The gradient of a weight that is used in parts would be added up part by part.
-        let part = if pass.is_training() { rows } else { (MOST_LOGITS / units.max(1)).max(1) };
-        let losses = targets.chunks(part.max(1)).enumerate().map(|(at, targets)| {
-            let outputs = outputs.clone().narrow(0, at * part, targets.len());
-            let logits = ops::linear(outputs, weight.clone(), bias.clone(), pass);
-            cross_entropy(logits, &SmoothedTargets::new(targets, units, 0.0, Smoothing::AllClasses)).0
-        });
-        let sum = losses.reduce(|sum, part| sum + part);
-        (sum.unwrap_or_else(|| Tensor::zeros([1], &outputs.device())), state)
+        let part = match pass.is_training() {
+            true => targets.len(),
+            false => MOST_LOGITS / softmax.0.dims()[0].max(1),
+        };
+        (summed(outputs, &targets, softmax, part, pass), state)
     }
 
     /// Loss among the targets and candidates, summed over a batch, and state at its end.
@@ -118,6 +114,25 @@ impl LanguageLoss {
         };
         (sampled_softmax(outputs, softmax, &targets, &candidates, pass), state)
     }
+}
+
+/// Loss of all units, summed over the rows of the outputs. At most `part` rows have their logits at
+/// a time.
+pub(super) fn summed(
+    outputs: Tensor<2>,
+    targets: &[u32],
+    (weight, bias): (Tensor<2>, Option<Tensor<1>>),
+    part: usize,
+    pass: &Pass,
+) -> Tensor<1> {
+    let (units, part) = (weight.dims()[0], part.max(1));
+    let losses = targets.chunks(part).enumerate().map(|(at, targets)| {
+        let outputs = outputs.clone().narrow(0, at * part, targets.len());
+        let logits = ops::linear(outputs, weight.clone(), bias.clone(), pass);
+        cross_entropy(logits, &SmoothedTargets::new(targets, units, 0.0, Smoothing::AllClasses)).0
+    });
+    let sum = losses.reduce(|sum, part| sum + part);
+    sum.unwrap_or_else(|| Tensor::zeros([1], &outputs.device()))
 }
 
 /// The rows of a model's outputs that have a target, and the targets.

@@ -9,12 +9,13 @@ mod normed;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{NO_TARGET, WindowBatch};
+pub use batch::WindowBatch;
 pub use cost::cost;
 pub use gpt::Gpt;
 pub use loss::{LanguageLoss, losses};
 pub use lstm::LstmModel;
 pub use normed::LayerNormLstmModel;
+pub use zoo_recipes::tasks::language_modelling::NO_TARGET;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};

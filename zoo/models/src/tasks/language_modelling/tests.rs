@@ -366,6 +366,21 @@ fn every_parameter_of_a_sampled_model_is_trained_in_every_type() {
 }
 
 #[test]
+fn logits_in_parts_have_the_loss_of_all_at_once() {
+    let model = small(3, &Device::flex());
+    let [first, _] = windows();
+    let mut pass = Pass::evaluation(Compute::FP32);
+    let (outputs, _) = model.outputs(&first.inputs, 3, None, &mut pass);
+    let of = |part: usize| {
+        host_values(super::loss::summed(outputs.clone(), &first.targets, model.softmax(), part, &pass))[0]
+    };
+    let whole = of(first.targets.len());
+    for part in [1, 5] {
+        assert!((of(part) - whole).abs() < 1e-5 * whole, "{part}: {} {whole}", of(part));
+    }
+}
+
+#[test]
 fn inputs_without_a_target_do_not_count() {
     let model = small(3, &Device::flex());
     let [first, _] = windows();
