@@ -25,6 +25,7 @@ mod runs;
 mod sabotage;
 mod scoring;
 mod searching;
+mod side_by_side;
 mod smoke;
 mod speech;
 mod speed_ups;

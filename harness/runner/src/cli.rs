@@ -113,7 +113,7 @@ Examples:
 Examples:
   zoo reproduce reversal-transformer
   zoo reproduce multi30k-transformer-tiny --arms fp32 --seeds 3 --yes
-  zoo reproduce multi30k-transformer-tiny --seeds 1,3,5,10 --yes
+  zoo reproduce multi30k-transformer-tiny --seeds 1,3,5,10 --jobs 2 --yes
   zoo reproduce transformer-big --plan
   zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
     Reproduce(ReproduceArgs),
@@ -398,6 +398,12 @@ pub struct ReproduceArgs {
     /// the command stops at the first look that decides every claim
     #[arg(long, default_value = "1", value_delimiter = ',', value_name = "N,…")]
     pub seeds: Vec<u32>,
+    /// Number of runs to train at once, each in its own process [default threads: the machine's / N]
+    #[arg(long, short, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: u16,
+    /// Train and evaluate one run, without a verdict; used by --jobs
+    #[arg(long, hide = true, value_name = "ARM:SEED")]
+    pub job: Option<String>,
     /// Start from these weights: a run, a checkpoint, safetensors, or PyTorch's .pt
     #[arg(long, value_name = "RUN|FILE")]
     pub init_from: Option<PathBuf>,

@@ -75,7 +75,7 @@ pub fn context(cli: &Cli) -> Result<Context> {
     }
     let threads = match global.threads {
         Some(threads) => usize::from(threads),
-        None => available_parallelism().map_or(1, usize::from),
+        None => (available_parallelism().map_or(1, usize::from) / jobs(&cli.command)).max(1),
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -116,6 +116,23 @@ fn stops_gently(command: &Command) -> bool {
             | Command::Regress(_)
             | Command::Verify(_)
     )
+}
+
+/// Number of processes that share the processor's cores.
+fn jobs(command: &Command) -> usize {
+    match command {
+        Command::Reproduce(args) => usize::from(args.jobs),
+        _ => 1,
+    }
+}
+
+/// Saves and stops, as after Ctrl-C, when the process that started this one ends.
+pub fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    {
+        // Without it, this process goes on to its end.
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT));
+    }
 }
 
 fn watch_interrupts(stop: Arc<AtomicBool>) -> Result<()> {

@@ -123,6 +123,16 @@ impl Console {
         }
     }
 
+    /// The number of `-v`; negative for `-q`.
+    pub fn verbosity(&self) -> i8 {
+        self.verbosity
+    }
+
+    /// Prints a line of another process of this program, which is as quiet as this one.
+    pub fn relay(&self, line: &str) {
+        self.aside(|| write_line(line));
+    }
+
     /// Runs other terminal output, e.g. a question, while the bar is hidden.
     pub fn aside<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.mode {

@@ -71,6 +71,11 @@ impl InitialWeights {
         Ok(Self::new(weights, folder, Some(run), false))
     }
 
+    /// The file or the run's folder that the weights are of.
+    pub fn place(&self) -> &Path {
+        &self.from
+    }
+
     fn new(weights: Vec<ParameterValues>, from: &Path, run: Option<Run>, given: bool) -> Self {
         let mut hash = Sha256::new();
         let mut sorted: Vec<&ParameterValues> = weights.iter().collect();

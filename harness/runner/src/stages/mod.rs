@@ -15,6 +15,7 @@ mod profile;
 mod record;
 mod reevaluate;
 mod reproduce;
+mod side_by_side;
 mod spending;
 mod timing;
 mod trained_terms;
@@ -30,7 +31,7 @@ pub use opened::opened;
 pub use plan::plan;
 pub use profile::{ProfileReport, Subject, profile};
 pub use reevaluate::{EvaluateRequest, evaluate, sweep};
-pub use reproduce::{Outcome, RunScores, reproduce};
+pub use reproduce::{Outcome, RunScores, one_run, reproduce};
 
 use zoo_recipes::{Document, Recipe, Resolved, Selection};
 use zoo_results::exit::Exit;
@@ -65,6 +66,8 @@ pub struct Request {
     pub stop_early: bool,
     /// Whether to train again what another program trained.
     pub own_runs: bool,
+    /// Number of runs that are trained at the same time.
+    pub jobs: u16,
 }
 
 impl Request {
@@ -84,6 +87,7 @@ impl Request {
             initial: None,
             stop_early: false,
             own_runs: false,
+            jobs: 1,
         })
     }
 

@@ -15,7 +15,7 @@ use super::judge::{Conditions, JudgedClaim, Measured, cases, evidence, verdict};
 use super::reevaluate::wanted;
 use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
-use super::{Request, plan, record};
+use super::{Request, plan, record, side_by_side};
 use crate::claim_metrics::check_metrics;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
@@ -110,10 +110,19 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
             }
             gated = true;
         }
+        let missing = match request.jobs {
+            ..=1 => Vec::new(),
+            _ => missing(ctx, request, &arms, new)?,
+        };
+        side_by_side::train(ctx, request, &missing)?;
         for &seed in new {
             for resolved in &arms {
                 ctx.check_stop()?;
-                measured.push(measure(ctx, request, resolved, seed)?);
+                let mut one = measure(ctx, request, resolved, seed)?;
+                let trained_here =
+                    |(other, of): &(&Resolved, u64)| std::ptr::eq(*other, resolved) && *of == seed;
+                one.made.reused &= !missing.iter().any(trained_here);
+                measured.push(one);
             }
         }
         let timings = match &timings {
@@ -171,11 +180,22 @@ fn exit(ctx: &Context, request: &Request, measured: &[Measured], judged: &[Judge
 }
 
 /// Name of a recipe on the command line: a built-in recipe's name, else the path.
-fn called(document: &Document) -> &str {
+pub(super) fn called(document: &Document) -> &str {
     match zoo_recipes::find(document.name()) {
         Ok(built_in) if built_in.file == document.file() => document.name(),
         _ => document.file(),
     }
+}
+
+/// Trains, decodes and scores one run of a request without a verdict: the process of
+/// [`side_by_side`].
+pub fn one_run(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<()> {
+    let arms = request.resolve_all()?;
+    let ctx = &ctx.for_arms(&arms)?;
+    let (ctx, request) = &request.sourced(ctx, &arms, true)?;
+    let resolved = arms.iter().find(|resolved| resolved.arm.as_deref() == Some(arm));
+    let resolved = resolved.ok_or_else(|| Failure::usage(format!("no arm {arm} among those of --arms")))?;
+    measure(ctx, request, resolved, seed).map(drop)
 }
 
 /// Trains, decodes and scores one arm with one seed, as far as results are missing.
@@ -294,21 +314,40 @@ fn all_wanted(request: &Request, recipe: &zoo_recipes::Recipe) -> Result<Vec<(St
 
 /// Whether all runs and evaluations of these seeds exist.
 fn all_there(ctx: &Context, request: &Request, arms: &[Resolved], seeds: &[u64]) -> Result<bool> {
+    Ok(missing(ctx, request, arms, seeds)?.is_empty())
+}
+
+/// The runs that are not trained, or lack an evaluation, in the order in which they run.
+fn missing<'a>(
+    ctx: &Context,
+    request: &Request,
+    arms: &'a [Resolved],
+    seeds: &[u64],
+) -> Result<Vec<(&'a Resolved, u64)>> {
+    let mut missing = Vec::new();
     for &seed in seeds {
         for resolved in arms {
-            let run = request.run(ctx, resolved, seed)?;
-            if !run.is_trained(request.stop_early)? {
-                return Ok(false);
+            if !is_there(ctx, request, resolved, seed)? {
+                missing.push((resolved, seed));
             }
-            if !run.trained()?.ending.is_scored() {
-                continue;
-            }
-            for (eval, decode) in all_wanted(request, &resolved.recipe)? {
-                let folder = run.folder.join("eval");
-                if !evaluation_file(&folder, &resolved.recipe, &eval, &decode)?.is_file() {
-                    return Ok(false);
-                }
-            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether a run and all its evaluations exist.
+fn is_there(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<bool> {
+    let run = request.run(ctx, resolved, seed)?;
+    if !run.is_trained(request.stop_early)? {
+        return Ok(false);
+    }
+    if !run.trained()?.ending.is_scored() {
+        return Ok(true);
+    }
+    for (eval, decode) in all_wanted(request, &resolved.recipe)? {
+        let folder = run.folder.join("eval");
+        if !evaluation_file(&folder, &resolved.recipe, &eval, &decode)?.is_file() {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -1,0 +1,167 @@
+//! `zoo reproduce --jobs N`: trains and evaluates runs in separate processes of this program, N at a
+//! time. On one processor core or one GPU, small models use a part of the machine only.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+use zoo_recipes::Resolved;
+use zoo_results::exit::Exit;
+
+use super::Request;
+use super::reproduce::called;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::run::data::Sets;
+use crate::tasks;
+
+/// Interval between checks of the processes.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Trains and evaluates runs in at most `request.jobs` processes at a time, in the given order.
+/// After Ctrl-C or a failure, the processes are asked to save their runs, and are waited for.
+///
+/// # Errors
+/// The data cannot be prepared, a process cannot be started or fails, or Ctrl-C.
+pub fn train(ctx: &Context, request: &Request, runs: &[(&Resolved, u64)]) -> Result<()> {
+    let Some((first, _)) = runs.first() else { return Ok(()) };
+    // Once here, so that the processes find fetched files and vocabularies.
+    drop(tasks::of(&first.recipe).prepare(ctx, &first.folder, Sets::All)?);
+    let mut waiting = runs.iter();
+    let mut processes: Vec<Process> = Vec::new();
+    let mut failed = None;
+    loop {
+        while failed.is_none()
+            && processes.len() < usize::from(request.jobs)
+            && let Some((resolved, seed)) = waiting.next()
+        {
+            let arm = resolved.arm.clone().unwrap_or_default();
+            match Process::start(ctx, command(ctx, request, &arm, *seed)?, format!("{arm} seed {seed}")) {
+                Ok(process) => processes.push(process),
+                Err(failure) => failed = Some(failure),
+            }
+        }
+        let mut running = Vec::new();
+        for mut process in processes {
+            match process.ended() {
+                Ok(None) => running.push(process),
+                Ok(Some(status)) => failed = failed.or(process.result(status).err()),
+                Err(failure) => failed = failed.or(Some(failure)),
+            }
+        }
+        processes = running;
+        failed = failed.or(ctx.check_stop().err());
+        if failed.is_some() {
+            processes.iter_mut().for_each(Process::interrupt);
+        }
+        match (processes.is_empty(), failed) {
+            (true, Some(failure)) => return Err(failure),
+            (true, None) if waiting.len() == 0 => return Ok(()),
+            (_, still) => failed = still,
+        }
+        sleep(LOOK_EVERY);
+    }
+}
+
+/// Command line of this program that trains and evaluates one run.
+fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Command> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
+    })?;
+    let mut command = Command::new(program);
+    command.args(["reproduce", called(&request.document), "--job", &format!("{arm}:{seed}")]);
+    command.args(["--arms", &request.arms.join(",")]);
+    command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
+    command.args(["--threads", &ctx.threads.to_string()]);
+    command.args(ctx.mirror.iter().flat_map(|mirror| ["--mirror", mirror]));
+    command.args(ctx.offline.then_some("--offline"));
+    command.args(ctx.fp32.iter().flat_map(|fp32| ["--fp32", fp32.name()]));
+    command.args(request.tier.iter().flat_map(|tier| ["--tier", tier]));
+    command.args(request.overrides.iter().flat_map(|change| ["--set", change]));
+    command.args(request.evals.iter().flat_map(|eval| ["--eval", eval]));
+    command.args(request.stop_early.then_some("--stop-early"));
+    if let Some(initial) = request.initial.as_ref().filter(|initial| initial.given) {
+        command.arg("--init-from").arg(initial.place());
+    }
+    match ctx.progress.verbosity() {
+        quiet if quiet < 0 => command.arg("--quiet"),
+        verbosity => command.args((0..verbosity).map(|_| "--verbose")),
+    };
+    Ok(command)
+}
+
+/// A process that trains and evaluates one run.
+struct Process {
+    child: Child,
+    /// Arm and seed, for messages.
+    name: String,
+    interrupted: bool,
+    relay: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    fn start(ctx: &Context, mut command: Command, name: String) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // Ctrl-C on a terminal reaches a whole group. These get it once, from this process.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
+            .spawn()
+            .map_err(|error| Failure::new(Exit::Internal, format!("cannot start a process: {error}")))?;
+        let (console, said_by) = (ctx.progress.clone(), name.clone());
+        let relay = child.stderr.take().map(|stderr| {
+            spawn(move || {
+                for line in BufReader::new(stderr).split(b'\n').map_while(|line| line.ok()) {
+                    console.relay(&format!("{said_by}: {}", String::from_utf8_lossy(&line)));
+                }
+            })
+        });
+        Ok(Self { child, name, interrupted: false, relay })
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        self.child
+            .try_wait()
+            .map_err(|error| Failure::new(Exit::Internal, format!("cannot wait for {}: {error}", self.name)))
+    }
+
+    /// Asks the process once to save and stop.
+    fn interrupt(&mut self) {
+        if std::mem::replace(&mut self.interrupted, true) {
+            return;
+        }
+        #[cfg(unix)]
+        {
+            // A process that has ended already cannot be signalled.
+            let _ = rustix::process::kill_process(
+                rustix::process::Pid::from_child(&self.child),
+                rustix::process::Signal::INT,
+            );
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = self.child.kill();
+        }
+    }
+
+    /// What an ended process says of its run.
+    fn result(mut self, status: ExitStatus) -> Result<()> {
+        if let Some(relay) = self.relay.take() {
+            // The thread ends with the process.
+            let _ = relay.join();
+        }
+        let exit = Exit::ALL.into_iter().find(|exit| status.code() == Some(exit.code().into()));
+        match exit {
+            Some(Exit::Ok) => Ok(()),
+            exit => {
+                let message = match status.code() {
+                    Some(code) => format!("{} ended with exit code {code}", self.name),
+                    None => format!("{} ended with {status}", self.name),
+                };
+                Err(Failure::new(exit.unwrap_or(Exit::Internal), message)
+                    .hint("its messages are above; run the same command again to resume the runs"))
+            }
+        }
+    }
+}

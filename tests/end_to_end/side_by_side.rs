@@ -1,0 +1,106 @@
+//! `zoo reproduce --jobs`: the runs of several processes are those of one process.
+
+use serde_json::Value;
+
+use crate::binary::{Zoo, small_copy};
+
+fn run_folders(zoo: &Zoo, recipe: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(zoo.home().join("runs").join(recipe)).unwrap();
+    let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders
+}
+
+fn records(zoo: &Zoo) -> Vec<Value> {
+    let text = std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn runs_of_several_processes_are_those_of_one() {
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--seeds", "2", "--threads", "1"];
+    let ended = |jobs: &str| {
+        let zoo = Zoo::new();
+        let ended = zoo.ends_with(0, &[&call[..], &["--jobs", jobs, "--format", "json"]].concat());
+        (zoo, ended)
+    };
+    let ((alone, one), (zoo, several)) = (ended("1"), ended("3"));
+    let (alone_told, told) = (one.json(), several.json());
+    assert_eq!(told["scores"], alone_told["scores"]);
+    assert_eq!(told["scores"].as_array().unwrap().len(), 4);
+    assert_eq!(told["made"], alone_told["made"]);
+    let digests = |zoo: &Zoo| -> Vec<Value> {
+        let trained = run_folders(zoo, "reversal-transformer.smoke").into_iter().map(|run| {
+            serde_json::from_slice::<Value>(&std::fs::read(run.join("trained.json")).unwrap()).unwrap()
+        });
+        trained.map(|trained| trained["last_loss"].clone()).collect()
+    };
+    assert_eq!(digests(&zoo), digests(&alone));
+    for (arm, seed) in [("fp32", 1), ("mixed", 1), ("fp32", 2), ("mixed", 2)] {
+        let line = format!("{arm} seed {seed}: train reversal-transformer {arm}, seed {seed}: 20 of 20");
+        assert!(several.stderr.contains(&line), "{line} is not in\n{}", several.stderr);
+    }
+    let of = |end: &str| records(&zoo).iter().filter(|record| record["end"] == end).count();
+    assert_eq!((of("started"), of("finished")), (4, 1));
+    zoo.ends_with(0, &["ledger", "verify"]);
+    // With complete runs nothing is started.
+    let again = zoo.ends_with(0, &[&call[..], &["--jobs", "3"]].concat());
+    assert!(!again.stderr.contains("train "), "{}", again.stderr);
+}
+
+#[test]
+fn a_process_that_fails_is_named() {
+    let zoo = Zoo::new();
+    let recipe = small_copy(&zoo, &[]);
+    let call = ["reproduce", &recipe, "--arms", "fp32", "--seeds", "2", "--jobs", "1"];
+    zoo.run(&call);
+    let folders = run_folders(&zoo, "copied");
+    assert_eq!(folders.len(), 2);
+    for file in ["trained.json", "eval"] {
+        let path = folders[0].join(file);
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+    }
+    let lock = std::fs::File::options().write(true).open(folders[0].join("lock")).unwrap();
+    lock.lock().unwrap();
+    let call = ["reproduce", &recipe, "--arms", "fp32", "--seeds", "2", "--jobs", "2"];
+    let ended = zoo.ends_with(1, &call);
+    assert!(ended.stderr.contains("another process trains"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("error: fp32 seed 1 ended with exit code 1"), "{}", ended.stderr);
+    zoo.ends_with(2, &["reproduce", &recipe, "--jobs", "0"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_every_run() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let zoo = Zoo::new();
+    let recipe = small_copy(&zoo, &[("max_updates = 20", "max_updates = 4000")]);
+    let call =
+        ["reproduce", &recipe, "--arms", "fp32", "--seeds", "2", "--jobs", "2", "--set", "train.log_every=1"];
+    let mut parent = zoo.command(&call).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let trains = |folder: &std::path::PathBuf| {
+        std::fs::read_to_string(folder.join("log.jsonl")).is_ok_and(|log| log.contains("\"train\""))
+    };
+    let both = || {
+        zoo.home().join("runs/copied").is_dir()
+            && run_folders(&zoo, "copied").iter().filter(|f| trains(f)).count() == 2
+    };
+    while !both() {
+        assert!(begun.elapsed() < Duration::from_secs(120) && parent.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &parent.id().to_string()]).status().unwrap().success());
+    assert_eq!(parent.wait().unwrap().code(), Some(6));
+    // Its processes have ended before it does.
+    for folder in run_folders(&zoo, "copied") {
+        std::fs::File::open(folder.join("lock")).unwrap().try_lock().unwrap();
+        let states = std::fs::read_dir(folder.join("checkpoints")).unwrap().count();
+        assert!(states > 0, "{} has no state", folder.display());
+    }
+    let interrupted = records(&zoo).iter().filter(|record| record["end"] == "interrupted").count();
+    assert_eq!(interrupted, 2);
+    zoo.ends_with(0, &["ledger", "verify"]);
+}
