@@ -3,12 +3,14 @@ batches of the same shape.
 
     python bench_vs_pytorch.py --bin ../../target/release [--rounds 3] [--steps 4] [--threads 2] [--out FILE.json] [RECIPE or LAYER…]
     python bench_vs_pytorch.py --bin ../../target/release decoding:gnmt-v2
+    python bench_vs_pytorch.py --bin ../../target/gpu/release --device cuda:0 --modes fp32,tf32,fp16,bf16 transformer-base
 
 A round is PyTorch, zoo, zoo, PyTorch; every block makes the same number of updates after a warm-up
 of its own. A ratio above 1 means that zoo is faster: the geometric mean over the rounds.
 `decoding:RECIPE` is a beam search with fresh weights. Layers are forward and backward passes, the
 median of a block's. `ci/bench-vs-pytorch.sh` builds zoo and calls this. `memory` is the most that a
-process of its own had resident over some updates, libraries included.
+process of its own had resident over some updates, libraries included; on a GPU, the most that it held there. FP16 is for GPUs: zoo has the loss scale
+of the recipe's arm `mixed`, PyTorch that of its AMP.
 """
 
 import argparse
@@ -31,6 +33,7 @@ import fast_text
 import fast_transformer
 from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
+from products import wait
 
 # Full batches that a machine without a GPU can hold, as near to the published number of tokens as
 # it pays to wait for.
@@ -66,6 +69,15 @@ SHAPES = {
     "imdb-cnn-lstm-keras": "30x100",
     "trec-cnn-kim": "50x45",
 }
+# The batches of a GPU: the published numbers of tokens.
+GPU_SHAPES = {
+    "multi30k-transformer-tiny": "256x16",
+    "transformer-base": "128x32",
+    "transformer-big": "128x32",
+    "gnmt-v2": "128x32",
+    "ptb-lstm-small": "20x20",
+    "ptb-lstm-pytorch-tied": "20x35",
+}
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken
 # for so many frames.
 DECODING = {"gnmt-v2": ("beam5", "16x32"), "convs2s": ("beam5", "16x32"), "tacotron2-nvidia": ("free", "4x200")}
@@ -75,12 +87,15 @@ WARM_UP = 2
 
 
 def of_mode(mode):
-    return ["--set", f"precision.compute={mode}"]
+    if mode == "fp16":
+        return ["--arms", "mixed"]
+    products = "fp32" if mode == "tf32" else mode
+    return ["--arms", "fp32", "--set", f"precision.compute={products}", "--fp32", "tf32" if mode == "tf32" else "strict"]
 
 
 def run_zoo(options, recipe, mode, shape):
     command = [
-        f"{options.bin}/zoo", "bench", recipe, "--arms", "fp32", *of_mode(mode), "--shape", shape, "--steps", str(options.steps), "--device", "cpu",
+        f"{options.bin}/zoo", "bench", recipe, *of_mode(mode), "--shape", shape, "--steps", str(options.steps), "--device", options.device,
         "--threads", str(options.threads), "--format", "json", "--quiet",
     ]  # fmt: skip
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -92,9 +107,11 @@ def run_zoo(options, recipe, mode, shape):
 def run_pytorch(training, steps):
     for _ in range(WARM_UP):
         training.update()
+    wait()
     begin = time.perf_counter()
     for _ in range(steps):
         training.update()
+    wait()
     return (time.perf_counter() - begin) / steps
 
 
@@ -137,12 +154,23 @@ def training_of(resolved, *shape):
     return of.Training(resolved, *shape)
 
 
-def pytorch_memory(threads, steps, *training):
+def pytorch_memory(device, threads, steps, *training):
     """Most bytes resident; to be called in a fresh process."""
     torch.set_num_threads(threads)
+    torch.set_default_device(device)
     run_pytorch(training_of(*training), steps)
+    if device != "cpu":
+        return on_gpu(device)
     with open("/proc/self/status", encoding="utf-8") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
+def on_gpu(device):
+    """Bytes of a GPU that are taken, by this process among others."""
+    if device == "cpu":
+        return 0
+    free, total = torch.cuda.mem_get_info()
+    return total - free
 
 
 def shown(options, recipe):
@@ -153,8 +181,14 @@ def shown(options, recipe):
 def compare(options, recipe, mode, shape):
     resolved = shown(options, recipe)
     sentences, tokens = map(int, shape.split("x"))
+    # What an earlier comparison's models had.
+    if options.device != "cpu":
+        torch.cuda.empty_cache()
+    elsewhere = on_gpu(options.device)
     _, found = run_zoo(options, recipe, mode, shape)
-    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode == "bf16")
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode)
+    with multiprocessing.get_context("spawn").Pool(1) as fresh:
+        memory = fresh.apply(pytorch_memory, (options.device, options.threads, options.steps, *described))
     training = training_of(*described)
     rows = turns(
         options.rounds,
@@ -162,15 +196,13 @@ def compare(options, recipe, mode, shape):
         lambda: run_pytorch(training, options.steps),
         sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1, "texts/s": 1}[unit_of(resolved)],
     )
-    with multiprocessing.get_context("spawn").Pool(1) as fresh:
-        memory = fresh.apply(pytorch_memory, (options.threads, options.steps, *described))
     return {
         "recipe": recipe,
         "mode": mode,
         "shape": shape,
         **rows,
         "unit": unit_of(resolved),
-        "memory": {"zoo": found["peak_memory"], "pytorch": memory},
+        "memory": {"zoo": found["peak_memory"] and found["peak_memory"] - elsewhere, "pytorch": memory - elsewhere},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
     }
@@ -179,8 +211,8 @@ def compare(options, recipe, mode, shape):
 def compare_decoding(options, recipe, mode):
     search, shape = DECODING[recipe]
     command = [
-        f"{options.bin}/zoo", "bench", recipe, "--arms", "fp32", *of_mode(mode), "--decode", search, "--shape", shape, "--steps", str(options.steps),
-        "--device", "cpu", "--threads", str(options.threads), "--format", "json", "--quiet",
+        f"{options.bin}/zoo", "bench", recipe, *of_mode(mode), "--decode", search, "--shape", shape, "--steps", str(options.steps),
+        "--device", options.device, "--threads", str(options.threads), "--format", "json", "--quiet",
     ]  # fmt: skip
 
     def zoo():
@@ -194,7 +226,7 @@ def compare_decoding(options, recipe, mode):
     if found["arms"][0]["tokens"] < 0.9 * written:
         raise SystemExit(f"{recipe}: random weights ended early, {found['arms'][0]['tokens']} tokens of {written}")
     resolved = shown(options, recipe)
-    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode == "bf16")
+    described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode)
     decoding = fast_synthesis.Speaking(*described) if speaks(resolved) else Decoding(*described, found["spec"].get("beam", 1))
     decoding.batch()
 
@@ -277,10 +309,13 @@ def main():
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:N; layers are for the CPU")
     parser.add_argument("--out")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE or LAYER")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.set_default_device(options.device)
+    shapes = SHAPES if options.device == "cpu" else GPU_SHAPES
     if options.out and os.path.exists(options.out):
         parser.error(f"{options.out} is there already: records are not overwritten")
     found = []
@@ -289,14 +324,14 @@ def main():
     # A short one, for what zoo says of itself and of the machine.
     about = run_zoo(options, "reversal-transformer", "fp32", "4x8")[1]
     decodings = [f"decoding:{recipe}" for recipe in DECODING]
-    for name in options.recipes or [*SHAPES, *decodings, *LAYERS]:
+    for name in options.recipes or ([*SHAPES, *decodings, *LAYERS] if options.device == "cpu" else shapes):
         for mode in options.modes.split(","):
             if name in LAYERS:
                 row = compare_layer(options, name, mode, about)
             elif name in decodings:
                 row = compare_decoding(options, name.removeprefix("decoding:"), mode)
             else:
-                row = compare(options, name, mode, SHAPES[name])
+                row = compare(options, name, mode, shapes[name])
             if row is None:
                 continue
             found.append(row)

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from products import autocast
+
 
 class Same(nn.Module):
     """Zeros that keep ceil(size / stride) positions of each axis, the odd one behind."""
@@ -146,10 +148,10 @@ class NovoGrad:
 class Training:
     """Updates of a resolved recipe on one batch of full utterances."""
 
-    def __init__(self, recipe, classes, utterances, frames, bf16):
+    def __init__(self, recipe, classes, utterances, frames, mode):
         torch.manual_seed(1)
         features, train = recipe["data"]["features"]["features"], recipe["train"]
-        self.model, self.bf16 = Model(recipe["model"]["encoder"], features, classes), bf16
+        self.model, self.mode = Model(recipe["model"]["encoder"], features, classes), mode
         self.features = torch.randn(utterances, frames, features)
         self.labels = torch.arange(frames // 7).remainder(classes - 1).repeat(utterances, 1)
         matrices = [p for p in self.model.parameters() if p.dim() > 1]
@@ -164,7 +166,7 @@ class Training:
         self.optimizer = torch.optim.SGD(groups, self.rate, rule["momentum"], fused=True)
 
     def update(self):
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+        with autocast(self.mode):
             logits = self.model(self.features)
         log_probs = logits.float().log_softmax(2).transpose(0, 1)
         utterances, labels = self.labels.shape

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from products import autocast
+
 
 class Flatten(nn.Module):
     """All numbers of a picture as a row: rows, columns, channels, or channels, rows, columns."""
@@ -55,9 +57,9 @@ def optimizer(train, parameters):
 
 
 class Training:
-    """Updates of a model on one batch of random pictures; `mixed` is autocast in bf16."""
+    """Updates of a model on one batch of random pictures; `mode` is the type of its products."""
 
-    def __init__(self, resolved, classes, pictures, _, mixed):
+    def __init__(self, resolved, classes, pictures, _, mode):
         torch.manual_seed(1)
         size = resolved["data"]["picture"]
         self.model = layers(resolved).to(memory_format=torch.channels_last)
@@ -65,11 +67,11 @@ class Training:
         pixels = torch.rand(pictures, size["channels"], size["height"], size["width"])
         self.pixels = pixels.to(memory_format=torch.channels_last)
         self.labels = torch.randint(classes, (pictures,))
-        self.mixed = mixed
+        self.mode = mode
 
     def update(self):
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+        with autocast(self.mode):
             logits = self.model(self.pixels)
         F.cross_entropy(logits.float(), self.labels).backward()
         self.optimizer.step()

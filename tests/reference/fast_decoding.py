@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from fast_seq2seq import FastSeq2Seq
+from products import autocast
 from seq2seq import HALF
 
 END = 1
@@ -71,11 +72,11 @@ STEPS = {"recurrent": RecurrentSteps, "convolutional": ConvolutionalSteps}
 class Decoding:
     """Batches of random full sources, written to their full length."""
 
-    def __init__(self, recipe, rows, sentences, tokens, mixed, beam):
+    def __init__(self, recipe, rows, sentences, tokens, mode, beam):
         torch.manual_seed(1)
         self.spec = recipe["model"]
         self.model = FastSeq2Seq(self.spec, rows, tokens).eval()
-        self.beam, self.tokens, self.mixed = beam, tokens, mixed
+        self.beam, self.tokens, self.mode = beam, tokens, mode
         self.batches = [torch.randint(4, rows, (sentences, tokens)) for _ in range(4)]
         self.made = 0
 
@@ -87,7 +88,7 @@ class Decoding:
         source = self.batches[self.made % len(self.batches)]
         self.made += 1
         # Normalised weights are computed once, and not at every step.
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed), torch.nn.utils.parametrize.cached():
+        with autocast(self.mode), torch.nn.utils.parametrize.cached():
             return self.search(source)
 
     def search(self, source):

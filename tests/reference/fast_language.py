@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from products import autocast, scaler
+
 
 class LanguageModel(nn.Module):
     def __init__(self, spec, units):
@@ -27,18 +29,19 @@ class LanguageModel(nn.Module):
 
 
 class Training:
-    """Updates of a model on random windows, `[steps, rows]`; `mixed` is autocast in bf16."""
+    """Updates of a model on random windows, `[steps, rows]`; `mode` is the type of its products."""
 
-    def __init__(self, resolved, units, rows, steps, mixed):
+    def __init__(self, resolved, units, rows, steps, mode):
         torch.manual_seed(1)
         self.model = LanguageModel(resolved["model"], units).train()
         self.clip = resolved["train"]["clip_norm"]
         # A rate at which random words are not a problem; it costs as much as any other.
+        self.scaler = scaler(mode)
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1, foreach=True)
         self.windows = [torch.randint(units, (steps + 1, rows)) for _ in range(4)]
         # The sum over the steps instead of the mean.
         self.weight = steps if resolved["loss"]["over"] == "sum-of-steps" else 1
-        self.state, self.mixed, self.made = None, mixed, 0
+        self.state, self.mode, self.made = None, mode, 0
 
     def parameters(self):
         return sum(parameter.numel() for parameter in self.model.parameters())
@@ -47,10 +50,12 @@ class Training:
         window = self.windows[self.made % len(self.windows)]
         self.made += 1
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+        with autocast(self.mode):
             logits, state = self.model(window[:-1], self.state)
         self.state = tuple(part.detach() for part in state)
         loss = functional.cross_entropy(logits.float().flatten(0, 1), window[1:].flatten())
-        (loss * self.weight).backward()
+        self.scaler.scale(loss * self.weight).backward()
+        self.scaler.unscale_(self.optimizer)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip, foreach=True)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from products import autocast
+
 # Of text in a second of speech; as zoo makes texts up.
 SYMBOLS_PER_SECOND = 15.2
 
@@ -159,9 +161,9 @@ def parts(recipe, symbols, utterances, frames):
 class Training:
     """Updates of a resolved recipe on one batch of full utterances."""
 
-    def __init__(self, recipe, symbols, utterances, frames, bf16):
+    def __init__(self, recipe, symbols, utterances, frames, mode):
         self.model, self.texts, self.frames = parts(recipe, symbols, utterances, frames)
-        self.bf16, train = bf16, recipe["train"]
+        self.mode, train = mode, recipe["train"]
         rule = train["optimizer"]
         l2 = (train.get("regularizer") or {}).get("scale", 0.0) + rule.get("weight_decay", 0.0)
         self.clip = train["clip_norm"]
@@ -171,7 +173,7 @@ class Training:
 
     def update(self):
         mels = self.frames[:, :, : self.model.mels]
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+        with autocast(self.mode):
             frames, stops, corrected, magnitudes = self.model(self.texts, mels)
         due = torch.zeros_like(stops, dtype=torch.float32)
         due[:, -1] = 1
@@ -192,13 +194,13 @@ class Training:
 class Speaking:
     """Texts of a recipe, spoken freely, so many frames of each."""
 
-    def __init__(self, recipe, symbols, utterances, frames, bf16):
+    def __init__(self, recipe, symbols, utterances, frames, mode):
         self.model, self.texts, _ = parts(recipe, symbols, utterances, frames)
         self.model.eval()
-        self.count, self.bf16 = frames, bf16
+        self.count, self.mode = frames, mode
 
     def batch(self):
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+        with autocast(self.mode):
             return self.model.speak(self.texts, self.count)
 
     def parameters(self):

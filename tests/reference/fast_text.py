@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from products import autocast
+
 # Rows of an embedding where neither the recipe nor its tokenizer states them; zoo assumes as many.
 ASSUMED_ROWS = 20_000
 
@@ -201,9 +203,9 @@ class Optimizer:
 
 
 class Training:
-    """Updates of a model on random texts, `[texts, positions]`; `mixed` is autocast in bf16."""
+    """Updates of a model on random texts, `[texts, positions]`; `mode` is the type of its products."""
 
-    def __init__(self, resolved, classes, texts, positions, mixed):
+    def __init__(self, resolved, classes, texts, positions, mode):
         torch.manual_seed(1)
         self.model = TextClassifier(resolved).train()
         self.binary = resolved["loss"]["kind"] == "binary-cross-entropy"
@@ -213,7 +215,7 @@ class Training:
         # updated are not those of the last update.
         count = rows(resolved)
         self.batches = [(torch.randint(count, (texts, positions)), torch.randint(classes, (texts,))) for _ in range(4)]
-        self.mixed, self.made = mixed, 0
+        self.mode, self.made = mode, 0
 
     def loss(self, logits, labels):
         if self.binary:
@@ -224,7 +226,7 @@ class Training:
         ids, labels = self.batches[self.made % len(self.batches)]
         self.made += 1
         self.optimizer.of.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+        with autocast(self.mode):
             logits = self.model(ids)
         self.loss(logits.float(), labels).backward()
         self.optimizer.step()

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from fast_seq2seq import FastSeq2Seq
+from products import autocast, scaler
 from transformer import sinusoid
 
 
@@ -107,14 +108,15 @@ class Training:
     fused Adam.
     """
 
-    def __init__(self, recipe, rows, sentences, tokens, mixed):
+    def __init__(self, recipe, rows, sentences, tokens, mode):
         torch.manual_seed(1)
         kinds = {recipe["model"][side]["kind"] for side in ("encoder", "decoder")}
         model = FastTransformer if kinds == {"transformer"} else FastSeq2Seq
         self.model = model(recipe["model"], rows, tokens).train()
         self.smoothing = recipe["loss"]["label_smoothing"]
         self.clip = recipe["train"].get("clip_norm")
-        self.mixed = mixed
+        self.mode = mode
+        self.scaler = scaler(mode)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
         self.batches = [torch.randint(4, rows, (2, sentences, tokens)) for _ in range(4)]
         self.made = 0
@@ -125,12 +127,14 @@ class Training:
     def update(self):
         source, target = self.batches[self.made % len(self.batches)]
         self.made += 1
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed):
+        with autocast(self.mode):
             logits = self.model(source, target)
         loss = functional.cross_entropy(logits.float().flatten(0, 1), target.flatten(), label_smoothing=self.smoothing)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        self.scaler.scale(loss).backward()
         if self.clip is not None:
+            self.scaler.unscale_(self.optimizer)
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         return loss.item()
