@@ -50,7 +50,7 @@ pub use attentive::{
 };
 pub use batch_norm::{Normalization, Rows, Statistics, batch_norm, batch_norm_by};
 pub use context::context;
-pub use convolution::{Axis, Geometry, convolution};
+pub use convolution::{Axis, Geometry, convolution, convolution_maximum};
 pub use cross_entropy::{SmoothedTargets, cross_entropy};
 pub use ctc::{Utterances, ctc};
 pub use dropout::dropout;

@@ -133,6 +133,16 @@ impl Conv1d {
         let [_, _, steps, out] = y.dims();
         y.reshape([batch, steps, out])
     }
+
+    /// x `[batch, time, in]` -> `[batch, out]`: the largest outputs of all steps, in the compute type.
+    ///
+    /// # Panics
+    /// If the layer has no bias, groups, or another time axis than the default one.
+    pub fn forward_maximum(&self, x: Tensor<3>, pass: &Pass) -> Tensor<2> {
+        let bias = self.bias.as_ref().expect("a bias");
+        assert!(self.groups == 1 && self.time == Axis::default(), "a plain convolution");
+        ops::convolution_maximum(x, self.weight.val(), bias.val(), pass)
+    }
 }
 
 /// Convolution over height and width. The weight is `[out, in / groups, height, width]`, PyTorch's

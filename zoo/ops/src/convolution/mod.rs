@@ -18,6 +18,9 @@ mod depthwise;
 mod direct;
 mod fp32;
 mod geometry;
+mod maximum;
+#[cfg(test)]
+mod maximum_tests;
 mod patches;
 mod products;
 #[cfg(test)]
@@ -46,6 +49,7 @@ use products::Rounded;
 use products::{Fp32, Multiply};
 
 pub use geometry::{Axis, Geometry};
+pub use maximum::convolution_maximum;
 
 /// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]

@@ -192,7 +192,7 @@ impl Kernels {
     /// not above 0, both have none.
     fn forward(&self, x: &Tensor<3>, pass: &mut Pass) -> Tensor<2> {
         let mut of = |convolution: &Conv1d| {
-            let largest = over_positions(convolution.forward(x.clone(), pass), PoolKind::Max);
+            let largest = convolution.forward_maximum(x.clone(), pass);
             ops::relu_dropout(largest, 0.0, pass)
         };
         Tensor::cat(self.convolutions.iter().map(&mut of).collect(), 1)
