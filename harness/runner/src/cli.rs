@@ -398,7 +398,7 @@ pub struct ReproduceArgs {
     /// the command stops at the first look that decides every claim
     #[arg(long, default_value = "1", value_delimiter = ',', value_name = "N,…")]
     pub seeds: Vec<u32>,
-    /// Number of runs to train at once, each in its own process [default threads: the machine's / N]
+    /// Number of runs to train at once, each in its own process with an N-th of the threads
     #[arg(long, short, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: u16,
     /// Train and evaluate one run, without a verdict; used by --jobs
