@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 pub use self::checks::{AlignArgs, BundleArgs, CheckArgs, ExplainArgs, RegressArgs, VerifyArgs};
 pub use self::inputs::{FeaturesArgs, InferArgs, SynthesizeArgs};
 pub use self::ledger::{
-    LedgerCommand, LedgerFile, LedgerListArgs, LedgerRecheckArgs, LedgerShowArgs, LedgerVerifyArgs,
-    ReportArgs,
+    LedgerCommand, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerRecheckArgs, LedgerShowArgs,
+    LedgerVerifyArgs, ReportArgs,
 };
 pub use self::profile::ProfileArgs;
 pub use self::runs::{EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
@@ -243,7 +243,7 @@ Examples:
 
 The file is NumPy's: FP32, [frames, features].")]
     Features(FeaturesArgs),
-    /// Verify, recheck, list or show recorded results
+    /// Verify, recheck, merge, list or show recorded results
     #[command(
         subcommand,
         after_help = "\

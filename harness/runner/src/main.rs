@@ -21,6 +21,7 @@ mod kinds;
 mod libraries;
 mod lines;
 mod memory;
+mod merging;
 mod output;
 mod process;
 mod progress;

@@ -21,6 +21,14 @@ Examples:
   zoo ledger recheck reversal-transformer-b3544d8bba1b.bundle.json
   zoo ledger recheck wmt.bundle.json --references test=newstest2014.de")]
     Recheck(LedgerRecheckArgs),
+    /// Append the records of another ledger, e.g. of another machine, and copy their outputs
+    #[command(after_help = "\
+Examples:
+  zoo ledger merge ~/from-the-gpu/ledger.jsonl
+  zoo ledger merge ~/from-the-gpu/ledger.jsonl --ledger results/data/ledger.jsonl
+
+Records that this ledger has already are left out. `hypotheses` beside the other ledger must be there.")]
+    Merge(LedgerMergeArgs),
     /// List the entries
     #[command(after_help = "\
 Examples:
@@ -69,6 +77,16 @@ pub struct LedgerRecheckArgs {
     #[arg(long, requires = "bundle")]
     pub without_references: bool,
     /// Ledger to use
+    #[command(flatten)]
+    pub file: LedgerFile,
+}
+
+/// Arguments of `zoo ledger merge`.
+#[derive(Debug, Args)]
+pub struct LedgerMergeArgs {
+    /// Ledger whose records are taken over; it stays as it is
+    pub other: PathBuf,
+    /// Ledger to extend
     #[command(flatten)]
     pub file: LedgerFile,
 }

@@ -1,4 +1,4 @@
-//! `zoo ledger`: verifies, rechecks, lists and shows recorded results.
+//! `zoo ledger`: verifies, rechecks, merges, lists and shows recorded results.
 
 use std::path::Path;
 
@@ -7,9 +7,12 @@ use zoo_results::exit::Exit;
 use zoo_results::ledger::{Contradiction, Entry, GENESIS, Ledger, recheck};
 use zoo_results::report::ledger_table;
 
-use crate::cli::{LedgerCommand, LedgerFile, LedgerListArgs, LedgerShowArgs, LedgerVerifyArgs};
+use crate::cli::{
+    LedgerCommand, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerShowArgs, LedgerVerifyArgs,
+};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::merging::{self, Merged};
 use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::rescore::{FromRecipes, Held, held_against_recipes};
@@ -23,6 +26,7 @@ pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
             Some(bundle) => super::bundle::recheck(context, bundle, args),
             None => check_again(context, &args.file),
         },
+        LedgerCommand::Merge(args) => merge(context, args),
         LedgerCommand::List(args) => list(context, args),
         LedgerCommand::Show(args) => show(context, args),
     }
@@ -138,6 +142,29 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
                 .hint("the hypotheses, references or program differ from those of the record"))
         }
     }
+}
+
+fn merge(context: &Context, args: &LedgerMergeArgs) -> Result<Exit> {
+    let other = records::open(context, Some(&args.other))?;
+    let ledger = records::ledger(context, args.file.ledger.as_deref());
+    let merged = merging::merge(&ledger, &other)?;
+    let Merged { records, known, files, head } = &merged;
+    match context.format {
+        Format::Human => {
+            let path = context.shown(ledger.path());
+            output::write(&format!(
+                "{path}: {records} records and {files} files taken over, {known} records were there; last hash {head}\n"
+            ))?;
+        }
+        Format::Json => output::write_json(&merged)?,
+        format => {
+            let mut table = output::columns(["#records", "#known", "#files", "head"]);
+            let count = |n: usize| Cell::count(n as u64);
+            table.push(vec![count(*records), count(*known), count(*files), Cell::words(head.clone())]);
+            output::write(&table.render(format))?;
+        }
+    }
+    Ok(Exit::Ok)
 }
 
 fn list(context: &Context, args: &LedgerListArgs) -> Result<Exit> {
