@@ -75,7 +75,13 @@ GPU_SHAPES = {
     "transformer-base": "128x32",
     "transformer-big": "128x32",
     "gnmt-v2": "128x32",
+    "convs2s": "128x32",
+    # Utterances of sixteen seconds, and of four and a half.
+    "wave2letter-plus": "32x1600",
+    "deepspeech2-large": "16x1600",
+    "tacotron2": "32x400",
     "ptb-lstm-small": "20x20",
+    "ptb-lstm-pytorch": "20x35",
     "ptb-lstm-pytorch-tied": "20x35",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken
@@ -182,13 +188,13 @@ def compare(options, recipe, mode, shape):
     resolved = shown(options, recipe)
     sentences, tokens = map(int, shape.split("x"))
     # What an earlier comparison's models had.
-    if options.device != "cpu":
+    if options.pytorch_device != "cpu":
         torch.cuda.empty_cache()
-    elsewhere = on_gpu(options.device)
+    elsewhere = on_gpu(options.pytorch_device)
     _, found = run_zoo(options, recipe, mode, shape)
     described = (resolved, found["arms"][0]["vocabulary"], sentences, tokens, mode)
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
-        memory = fresh.apply(pytorch_memory, (options.device, options.threads, options.steps, *described))
+        memory = fresh.apply(pytorch_memory, (options.pytorch_device, options.threads, options.steps, *described))
     training = training_of(*described)
     rows = turns(
         options.rounds,
@@ -310,11 +316,14 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--device", default="cpu", help="cpu or cuda:N; layers are for the CPU")
+    parser.add_argument("--pytorch-device", help="another device for PyTorch, to try the script without a GPU")
+    parser.add_argument("--shape", help="full batches of this shape instead of the usual ones")
     parser.add_argument("--out")
     parser.add_argument("recipes", nargs="*", metavar="RECIPE or LAYER")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    torch.set_default_device(options.device)
+    options.pytorch_device = options.pytorch_device or options.device
+    torch.set_default_device(options.pytorch_device)
     shapes = SHAPES if options.device == "cpu" else GPU_SHAPES
     if options.out and os.path.exists(options.out):
         parser.error(f"{options.out} is there already: records are not overwritten")
@@ -331,13 +340,13 @@ def main():
             elif name in decodings:
                 row = compare_decoding(options, name.removeprefix("decoding:"), mode)
             else:
-                row = compare(options, name, mode, shapes[name])
+                row = compare(options, name, mode, options.shape or shapes[name])
             if row is None:
                 continue
             found.append(row)
             if options.out:
                 write(options.out, found)
-            memory = ", ".join(f"{bytes >> 20:,}" for bytes in row.get("memory", {}).values())
+            memory = ", ".join(f"{bytes >> 20:,}" for bytes in row.get("memory", {}).values() if bytes is not None)
             print(
                 f"| {name} | {row.get('shape', '')} | {row['mode']} | {row['unit']} | {row['zoo']:,.1f} | {row['pytorch']:,.1f} | "
                 f"{row['ratio']:.2f} | {', '.join(f'{ratio:.2f}' for ratio in row['rounds'])} | "
