@@ -4,7 +4,7 @@
 #
 #   ci/cuda-check.sh quick       our kernels in FP32, with threads forward and reversed
 #   ci/cuda-check.sh thorough    a smoke tier against the CPU's losses, parity of three tasks, our
-#                                kernels in FP16 and BF16
+#                                kernels in FP16 and BF16, ci/gpu.sh --dry
 #
 # Fails on an unexpected exit code, a compilation that fails, a launch that a driver would refuse, a
 # fault of a kernel (a misaligned access, an access outside of memory, threads that wait at
@@ -158,6 +158,10 @@ thorough() {
         executed 0 "own kernels in $compute" verify --kernels --compute "$compute"
         spills
     done
+
+    if [ "$(left)" -le 0 ]; then over "ci/gpu.sh without a GPU"; fi
+    step "CUDA: ci/gpu.sh without a GPU"
+    OUT=$scratch/gpu ZOO_BINARY=$zoo ZOO_CUDA_CACHE=$cache SECONDS_PER_CALL=$(left) ci/gpu.sh --dry
 }
 
 $stage
