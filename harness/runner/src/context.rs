@@ -38,6 +38,8 @@ pub struct Context {
     /// Number of CPU threads. It is recorded, because results are bit-identical only for equal
     /// numbers.
     pub threads: usize,
+    /// Whether the user gave the number of threads.
+    pub threads_given: bool,
     /// Folder of the run whose kept files the recipe's task reads: that of the weights
     /// which `train.transfer` takes, or the run that is evaluated.
     pub source: Option<PathBuf>,

@@ -70,12 +70,16 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
 pub fn context(cli: &Cli) -> Result<Context> {
     let global = &cli.global;
     let stop = Arc::new(AtomicBool::new(false));
+    let is_job = is_job(&cli.command);
     if stops_gently(&cli.command) {
-        watch_interrupts(Arc::clone(&stop))?;
+        watch_interrupts(Arc::clone(&stop), is_job)?;
+    }
+    if is_job {
+        end_with_parent();
     }
     let threads = match global.threads {
         Some(threads) => usize::from(threads),
-        None => (available_parallelism().map_or(1, usize::from) / jobs(&cli.command)).max(1),
+        None => available_parallelism().map_or(1, usize::from),
     };
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -91,6 +95,7 @@ pub fn context(cli: &Cli) -> Result<Context> {
         device: global.device,
         fp32: global.fp32,
         threads,
+        threads_given: global.threads.is_some(),
         source: None,
         progress: Arc::new(Console::new(verbosity, Arc::clone(&stop))),
         stop,
@@ -118,28 +123,30 @@ fn stops_gently(command: &Command) -> bool {
     )
 }
 
-/// Number of processes that share the processor's cores.
-fn jobs(command: &Command) -> usize {
-    match command {
-        Command::Reproduce(args) => usize::from(args.jobs),
-        _ => 1,
-    }
+/// Whether this process trains one run for another process of this program.
+fn is_job(command: &Command) -> bool {
+    matches!(command, Command::Reproduce(args) if args.job.is_some())
 }
 
-/// Saves and stops, as after Ctrl-C, when the process that started this one ends.
-pub fn end_with_parent() {
+/// Makes this process save and stop, as after Ctrl-C, when the process that started it ends. Other
+/// systems than Linux have no such signal: there the process trains its run to the end.
+fn end_with_parent() {
     #[cfg(target_os = "linux")]
     {
-        // Without it, this process goes on to its end.
+        // If the signal cannot be set, the process trains its run to the end.
         let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT));
     }
 }
 
-fn watch_interrupts(stop: Arc<AtomicBool>) -> Result<()> {
+fn watch_interrupts(stop: Arc<AtomicBool>, is_job: bool) -> Result<()> {
     let handler = move || {
-        if stop.swap(true, Ordering::Relaxed) {
+        // A job receives a second signal when its parent ends, and saves nevertheless.
+        if stop.swap(true, Ordering::Relaxed) && !is_job {
             ENDING.store(true, Ordering::Relaxed);
             std::process::exit(Exit::Interrupted.code().into());
+        }
+        if is_job {
+            return;
         }
         // `eprintln!` would panic if stderr is closed.
         let _ = writeln!(std::io::stderr(), "stopping at the next step; press Ctrl-C again to stop at once");

@@ -13,12 +13,12 @@ use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::output::{self, Format};
+use crate::records;
 use crate::run::folder::Made;
 use crate::run::initial::InitialWeights;
 use crate::runs::folder_of;
 use crate::stages::{JudgedClaim, Outcome, Request, RunScores, chosen_arms, one_run, plan, reproduce};
 use crate::wording::{by_statement, claim_line, claim_line_in, verdict_text};
-use crate::{process, records};
 
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     let request = request(context, args)?;
@@ -31,7 +31,6 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if let Some(job) = &args.job {
-        process::end_with_parent();
         let seed = job.split_once(':').and_then(|(arm, seed)| Some((arm, seed.parse().ok()?)));
         let (arm, seed) = seed.ok_or_else(|| Failure::usage(format!("--job {job} is not ARM:SEED")))?;
         one_run(context, &request, arm, seed)?;

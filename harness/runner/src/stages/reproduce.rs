@@ -13,9 +13,10 @@ use zoo_results::verdict::{Outcome as VerdictOutcome, Precision};
 use super::course::off_course;
 use super::judge::{Conditions, JudgedClaim, Measured, cases, evidence, verdict};
 use super::reevaluate::wanted;
+use super::side_by_side::{self, Missing};
 use super::spending::Earlier;
 use super::timing::{Timing, time_arms, untimed};
-use super::{Request, plan, record, side_by_side};
+use super::{Request, plan, record};
 use crate::claim_metrics::check_metrics;
 use crate::context::Context;
 use crate::environment::{Environment, Program};
@@ -119,9 +120,7 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
             for resolved in &arms {
                 ctx.check_stop()?;
                 let mut one = measure(ctx, request, resolved, seed)?;
-                let trained_here =
-                    |(other, of): &(&Resolved, u64)| std::ptr::eq(*other, resolved) && *of == seed;
-                one.made.reused &= !missing.iter().any(trained_here);
+                one.made.reused &= !missing.iter().any(|other| other.trains(resolved, seed));
                 measured.push(one);
             }
         }
@@ -323,12 +322,13 @@ fn missing<'a>(
     request: &Request,
     arms: &'a [Resolved],
     seeds: &[u64],
-) -> Result<Vec<(&'a Resolved, u64)>> {
+) -> Result<Vec<Missing<'a>>> {
     let mut missing = Vec::new();
     for &seed in seeds {
         for resolved in arms {
             if !is_there(ctx, request, resolved, seed)? {
-                missing.push((resolved, seed));
+                let is_trained = request.run(ctx, resolved, seed)?.is_trained(request.stop_early)?;
+                missing.push(Missing { resolved, seed, is_trained });
             }
         }
     }

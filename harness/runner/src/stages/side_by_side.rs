@@ -1,7 +1,8 @@
-//! `zoo reproduce --jobs N`: trains and evaluates runs in separate processes of this program, N at a
-//! time. On one processor core or one GPU, small models use a part of the machine only.
+//! `zoo reproduce --jobs N`: trains and evaluates runs in separate processes of this program, N at
+//! a time. A small model uses a part of a GPU, or of a processor with many cores.
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
@@ -19,25 +20,44 @@ use crate::tasks;
 /// Interval between checks of the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// A run that is not trained, or lacks an evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Missing<'a> {
+    /// The recipe of the run's arm.
+    pub resolved: &'a Resolved,
+    pub seed: u64,
+    /// Whether only evaluations are missing.
+    pub is_trained: bool,
+}
+
+impl Missing<'_> {
+    /// Whether this is the run of an arm and seed, and is not trained yet.
+    pub fn trains(&self, resolved: &Resolved, seed: u64) -> bool {
+        !self.is_trained && std::ptr::eq(self.resolved, resolved) && self.seed == seed
+    }
+}
+
 /// Trains and evaluates runs in at most `request.jobs` processes at a time, in the given order.
 /// After Ctrl-C or a failure, the processes are asked to save their runs, and are waited for.
 ///
 /// # Errors
 /// The data cannot be prepared, a process cannot be started or fails, or Ctrl-C.
-pub fn train(ctx: &Context, request: &Request, runs: &[(&Resolved, u64)]) -> Result<()> {
-    let Some((first, _)) = runs.first() else { return Ok(()) };
+pub fn train(ctx: &Context, request: &Request, runs: &[Missing]) -> Result<()> {
+    let Some(Missing { resolved: first, .. }) = runs.first() else { return Ok(()) };
     // Once here, so that the processes find fetched files and vocabularies.
     drop(tasks::of(&first.recipe).prepare(ctx, &first.folder, Sets::All)?);
+    let program = program()?;
     let mut waiting = runs.iter();
     let mut processes: Vec<Process> = Vec::new();
     let mut failed = None;
     loop {
         while failed.is_none()
             && processes.len() < usize::from(request.jobs)
-            && let Some((resolved, seed)) = waiting.next()
+            && let Some(Missing { resolved, seed, .. }) = waiting.next()
         {
             let arm = resolved.arm.clone().unwrap_or_default();
-            match Process::start(ctx, command(ctx, request, &arm, *seed)?, format!("{arm} seed {seed}")) {
+            let command = command(&program, ctx, request, &arm, *seed);
+            match Process::start(ctx, command, format!("{arm} seed {seed}")) {
                 Ok(process) => processes.push(process),
                 Err(failure) => failed = Some(failure),
             }
@@ -52,7 +72,10 @@ pub fn train(ctx: &Context, request: &Request, runs: &[(&Resolved, u64)]) -> Res
         }
         processes = running;
         failed = failed.or(ctx.check_stop().err());
-        if failed.is_some() {
+        if let Some(failure) = &failed {
+            if !ctx.stopped() && processes.iter().any(|process| !process.interrupted) {
+                ctx.progress.note(&format!("{failure}\nthe other processes save their runs and stop"));
+            }
             processes.iter_mut().for_each(Process::interrupt);
         }
         match (processes.is_empty(), failed) {
@@ -64,16 +87,29 @@ pub fn train(ctx: &Context, request: &Request, runs: &[(&Resolved, u64)]) -> Res
     }
 }
 
-/// Command line of this program that trains and evaluates one run.
-fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Command> {
-    let program = std::env::current_exe().map_err(|error| {
+/// This program's file. On Linux the name stays valid if the file is replaced.
+fn program() -> Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        return Ok("/proc/self/exe".into());
+    }
+    std::env::current_exe().map_err(|error| {
         Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
-    })?;
+    })
+}
+
+/// Command line of this program that trains and evaluates one run. The user has consented already.
+fn command(program: &Path, ctx: &Context, request: &Request, arm: &str, seed: u64) -> Command {
+    let jobs = usize::from(request.jobs.max(1));
+    let threads = if ctx.threads_given { ctx.threads } else { (ctx.threads / jobs).max(1) };
     let mut command = Command::new(program);
+    #[cfg(unix)]
+    if let Some(name) = std::env::args_os().next() {
+        std::os::unix::process::CommandExt::arg0(&mut command, name);
+    }
     command.args(["reproduce", called(&request.document), "--job", &format!("{arm}:{seed}")]);
     command.args(["--arms", &request.arms.join(",")]);
     command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
-    command.args(["--threads", &ctx.threads.to_string()]);
+    command.args(["--threads", &threads.to_string(), "--yes"]);
     command.args(ctx.mirror.iter().flat_map(|mirror| ["--mirror", mirror]));
     command.args(ctx.offline.then_some("--offline"));
     command.args(ctx.fp32.iter().flat_map(|fp32| ["--fp32", fp32.name()]));
@@ -88,7 +124,7 @@ fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Com
         quiet if quiet < 0 => command.arg("--quiet"),
         verbosity => command.args((0..verbosity).map(|_| "--verbose")),
     };
-    Ok(command)
+    command
 }
 
 /// A process that trains and evaluates one run.
@@ -109,11 +145,11 @@ impl Process {
         let mut child = command
             .spawn()
             .map_err(|error| Failure::new(Exit::Internal, format!("cannot start a process: {error}")))?;
-        let (console, said_by) = (ctx.progress.clone(), name.clone());
+        let (console, run) = (ctx.progress.clone(), name.clone());
         let relay = child.stderr.take().map(|stderr| {
             spawn(move || {
                 for line in BufReader::new(stderr).split(b'\n').map_while(|line| line.ok()) {
-                    console.relay(&format!("{said_by}: {}", String::from_utf8_lossy(&line)));
+                    console.relay(&format!("{run}: {}", String::from_utf8_lossy(&line)));
                 }
             })
         });
@@ -145,7 +181,7 @@ impl Process {
         }
     }
 
-    /// What an ended process says of its run.
+    /// Result of an ended process.
     fn result(mut self, status: ExitStatus) -> Result<()> {
         if let Some(relay) = self.relay.take() {
             // The thread ends with the process.
@@ -160,7 +196,7 @@ impl Process {
                     None => format!("{} ended with {status}", self.name),
                 };
                 Err(Failure::new(exit.unwrap_or(Exit::Internal), message)
-                    .hint("its messages are above; run the same command again to resume the runs"))
+                    .hint("the same command resumes the runs; lines of this run above may tell more"))
             }
         }
     }
