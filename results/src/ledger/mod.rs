@@ -20,7 +20,7 @@ mod unlike;
 
 pub use chain::{Entry, GENESIS, SCHEMA};
 pub use error::LedgerError;
-pub use recheck::{Disagreement, Kept, NoReferences, Recheck, Rescored, Rescorer, recheck};
+pub use recheck::{Disagreement, Kept, NoReferences, Recheck, Rescored, Rescorer, contradicts, recheck};
 pub use recipe::{AgainstRecipe, against_arms, against_recipe};
 pub use record::{HypothesesFile, Judgement, Record, RunEnd, RunRecord, ScoreRecord};
 pub use rescore::{difference, difference_again, needs_no_references, references_key, score_again};

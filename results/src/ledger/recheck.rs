@@ -329,6 +329,13 @@ fn spread_otherwise(record: &Record, judgement: &Judgement) -> Option<String> {
         .then(|| format!("judged by {}, the table has {}", words(recorded), words(&due)))
 }
 
+/// Why a record contradicts a ledger with these earlier records, if it does: its verdicts state
+/// another spent level than the ledger gives.
+#[must_use]
+pub fn contradicts(record: &Record, earlier: &[&Record]) -> Option<Contradiction> {
+    spent_otherwise(record, || earlier.iter().copied()).next()
+}
+
 /// The difference, if a record states another spent level for a claim than the ledger gives.
 fn spent_otherwise<'r, I: Iterator<Item = &'r Record>>(
     record: &'r Record,

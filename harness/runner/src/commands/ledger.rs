@@ -146,7 +146,7 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
 
 fn merge(context: &Context, args: &LedgerMergeArgs) -> Result<Exit> {
     let other = records::open(context, Some(&args.other))?;
-    let ledger = records::ledger(context, args.file.ledger.as_deref());
+    let ledger = records::open(context, args.file.ledger.as_deref())?;
     let merged = merging::merge(&ledger, &other)?;
     let Merged { records, known, files, head } = &merged;
     match context.format {
