@@ -134,7 +134,8 @@ impl Conv1d {
         y.reshape([batch, steps, out])
     }
 
-    /// x `[batch, time, in]` -> `[batch, out]`: the largest outputs of all steps, in the compute type.
+    /// x `[batch, time, in]` -> `[batch, out]`: the largest outputs of all steps, in the compute
+    /// type.
     ///
     /// # Panics
     /// If the layer has no bias, groups, or another time axis than the default one.

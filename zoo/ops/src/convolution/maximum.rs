@@ -3,8 +3,10 @@
 //! On a CPU with the required instructions this is one custom operation. Rows of zeros at a text's
 //! end are padding: all windows that read nothing else have the same output, and one of them is
 //! computed. The gradient of a maximum belongs to one window, so the backward pass reads one window
-//! of a text and channel, not all. On other devices the convolution and the pool are separate
-//! operations.
+//! of a text and channel, not all; where the gradient of an output is 0, it reads none, so an
+//! infinity there makes no NaN. In half types the operands are rounded and multiplied in FP32, in
+//! BF16 without the CPU's instruction for it. On other devices the convolution and the pool are
+//! separate operations.
 
 use std::borrow::Cow;
 
@@ -31,8 +33,8 @@ use crate::{Pass, has_own_kernels, host};
 /// The operation on backends with custom kernels, for CPUs with the required instructions.
 #[backend_extension(Flex, Autodiff)]
 pub trait MaximumOp: Backend {
-    /// x `[texts, positions, channels]` FP32 or half, weight `[out, channels, taps]` and bias `[out]`
-    /// FP32 -> the maxima `[texts, out]` in the products' type, and the positions of their windows
+    /// x `[texts, positions, channels]` FP32 or half, weight `[out, channels, taps]` and bias
+    /// `[out]` FP32 -> the maxima `[texts, out]` in the products' type, and the positions of their windows
     /// `[texts, out]`, whole numbers in FP32.
     fn maximum(
         x: FloatTensor<Self>,
@@ -185,7 +187,8 @@ impl MaximumOp for Flex {
 }
 
 vectorized! {
-    /// Largest values of the rows of `own`, and the first rows that have them. NaN is the largest.
+    /// Largest values of the rows of `own`, and the first rows that have them. NaN is larger than all
+    /// numbers; of several, the last one counts.
     fn maxima(own: &[f32], most: &mut [f32], at: &mut [f32]) {
         let _ = FMA;
         let out = most.len();

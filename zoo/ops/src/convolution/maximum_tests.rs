@@ -31,12 +31,16 @@ fn draw<const D: usize>(stream: u64, shape: [usize; D], device: &Device) -> Tens
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-/// Texts whose ends are rows of zeros: the first one entirely, the last one not at all.
+/// Texts whose ends are rows of zeros: the first one entirely, the last one not at all. Those of
+/// more than two words have a row of zeros inside, too.
 fn texts([texts, positions, channels, ..]: Case, device: &Device) -> Tensor<3> {
     let mut values = host_values(draw(0, [texts, positions, channels], device));
     for (i, text) in values.chunks_exact_mut(positions * channels).enumerate() {
         let words = if i + 1 == texts { positions } else { (i * 5) % positions };
         text[words * channels..].fill(0.0);
+        if words > 2 {
+            text[channels..2 * channels].fill(0.0);
+        }
     }
     Tensor::from_data(TensorData::new(values, [texts, positions, channels]), device)
 }
@@ -117,6 +121,21 @@ fn of_equal_windows_the_first_one_gets_the_gradient() {
         let due: Vec<f32> = (0..7).map(|at| if at == first { by } else { 0.0 }).collect();
         assert_eq!(dx, due);
     }
+}
+
+#[test]
+fn an_untracked_input_has_no_gradient() {
+    let case = CASES[0];
+    let [_, _, channels, out, taps] = case;
+    let device = Device::flex().autodiff();
+    let x = Tensor::from_inner(texts(case, &Device::flex()));
+    let weight = draw(1, [out, channels, taps], &device).require_grad();
+    let bias = draw(2, [out], &device);
+    let pass = Pass::training(Compute::FP32, 1, 1);
+    let most = convolution_maximum(x, weight.clone(), bias, &pass);
+    let upstream = Tensor::from_inner(draw(3, most.dims(), &device).inner());
+    let dw = host_values(weight.grad(&(most * upstream).sum().backward()).unwrap());
+    assert_eq!(dw, run(case, Compute::FP32, convolution_maximum)[2]);
 }
 
 #[test]
