@@ -4,7 +4,7 @@
     ci/bench_tables.py docs/devices.md [--check]                 write the tables, or compare them
     ci/bench_tables.py --collect results/data/bench/NAME.json FILE…   put records into one file
 
-A table stands between `<!-- bench: NAME.json -->` and `<!-- end of bench -->`; NAME.json is in
+A ratio is the geometric mean of those of the rounds; the speeds are medians. A table stands between `<!-- bench: NAME.json -->` and `<!-- end of bench -->`; NAME.json is in
 results/data/bench. `--check` ends with 1 if a table is not that of its record.
 """
 
@@ -24,7 +24,7 @@ def number(value):
 
 def row(record):
     memory = record.get("memory") or {}
-    held = f"{memory['zoo'] >> 20:,}, {memory['pytorch'] >> 20:,} MB" if memory.get("zoo") else ""
+    held = f"{memory['zoo'] >> 20:,}, {memory['pytorch'] >> 20:,} MiB" if memory.get("zoo") else ""
     name = record.get("recipe") or record["layer"]
     ratios = ", ".join(f"{ratio:.2f}" for ratio in record["rounds"])
     return [

@@ -161,7 +161,10 @@ thorough() {
 
     if [ "$(left)" -le 0 ]; then over "ci/gpu.sh without a GPU"; fi
     step "CUDA: ci/gpu.sh without a GPU"
-    OUT=$scratch/gpu ZOO_BINARY=$zoo ZOO_CUDA_CACHE=$cache SECONDS_PER_CALL=$(left) ci/gpu.sh --dry
+    local code=0
+    OUT=$scratch/gpu ZOO_BINARY=$zoo ZOO_CUDA_CACHE=$cache SECONDS_PER_CALL=$(left) ci/gpu.sh --dry || code=$?
+    if [ "$code" = 75 ]; then over "all of ci/gpu.sh"; fi
+    [ "$code" = 0 ] || failed "ci/gpu.sh --dry ended with code $code"
 }
 
 $stage

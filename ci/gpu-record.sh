@@ -1,30 +1,40 @@
 #!/usr/bin/env bash
-# Takes what ci/gpu.sh wrote into results/data: ledger and outputs, the doctor, kernels and fixtures
-# as they were printed, and the speeds beside PyTorch, whose table in docs/devices.md is made again.
+# Copies the records of ci/gpu.sh into results/data: ledger and outputs, the machine, and the results
+# of kernels and fixtures of steps that ended. Speeds beside PyTorch become a table of docs/devices.md.
 #
 #   ci/gpu-record.sh OUT NAME        e.g. ci/gpu-record.sh records nvidia-h100-2026-12
 #
 # ZOO (target/debug/zoo) is a program that was built from this tree.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
-out=${1:?ci/gpu-record.sh OUT NAME}
+out=$(cd "${1:?ci/gpu-record.sh OUT NAME}" && pwd)
 name=${2:?ci/gpu-record.sh OUT NAME}
 zoo=${ZOO:-target/debug/zoo}
 ledger=results/data/ledger.jsonl
 
 if [ -e "$out/home/ledger.jsonl" ]; then
-    "$zoo" ledger merge "$out/home/ledger.jsonl" --ledger "$ledger" --format json | tee /dev/stderr |
-        python3 -c 'import json, sys; print(json.load(sys.stdin)["head"])' >"$ledger.head"
-    mv "$ledger.head" results/data/ledger.head
+    merged=$("$zoo" ledger merge "$out/home/ledger.jsonl" --ledger "$ledger" --format json)
+    echo "$merged"
+    python3 -c 'import json, sys; print(json.loads(sys.argv[1])["head"])' "$merged" >results/data/ledger.head
     for file in RESULTS.md README.md; do "$zoo" report --ledger "$ledger" --into "$file"; done
 fi
+
 folder=results/data/devices/$name
 mkdir -p "$folder"
-for step in "$out"/doctor*.out "$out"/kernels*.out "$out"/parity*.out; do
-    if [ -e "$step" ]; then sed "s#$(cd "$out" && pwd)#OUT#g" "$step" >"$folder/$(basename "$step" .out).json"; fi
+for step in "$out"/done/{doctor,kernels,parity}*; do
+    if [ -e "$step" ]; then sed "s#$out#OUT#g" "$out/$(basename "$step").out" >"$folder/$(basename "$step").json"; fi
 done
 for file in gpu.csv codes.txt; do if [ -e "$out/$file" ]; then cp "$out/$file" "$folder/"; fi; done
-if compgen -G "$out/pytorch-*.json" >/dev/null; then
-    python3 ci/bench_tables.py --collect "results/data/bench/$name.json" "$out"/pytorch-*.json
+
+speeds=()
+for step in "$out"/done/pytorch-*; do
+    if [ -e "$step" ]; then speeds+=("$out/$(basename "$step").json"); fi
+done
+if [ ${#speeds[@]} -gt 0 ]; then
+    python3 ci/bench_tables.py --collect "results/data/bench/$name.json" "${speeds[@]}"
+    if ! grep -q "<!-- bench: $name.json -->" docs/devices.md; then
+        printf '\n### Speeds of %s\n\n<!-- bench: %s.json -->\n<!-- end of bench -->\n' "$name" "$name" >>docs/devices.md
+    fi
     python3 ci/bench_tables.py docs/devices.md
 fi

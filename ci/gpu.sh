@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# What needs an NVIDIA GPU, in the order of its value. A stage is a list of steps. A step that ended
-# is not begun again, one that was cut off goes on: call the script until it says that all ended.
+# Checks and measurements that need an NVIDIA GPU, in the order of their value. A stage is a list of
+# steps. A step that ended is not begun again. A training that was cut off goes on, another step
+# begins anew with the kernels that were compiled. Steps that failed or were too long for a call come
+# last. Exit codes: 0 all steps ended, 75 call again, 1 all were tried and some failed.
 #
 #   OUT=folder ci/gpu.sh [--dry] [STAGE…]
 #   ci/gpu.sh --list                        the stages, in their order
@@ -10,16 +12,17 @@
 # cuda-unfused`, packed with xz or not; else they are built here, in a target folder of their own so
 # that features do not undo the usual build. PYTHON (python3) is an interpreter with PyTorch, for the
 # stage pytorch. Products of FP32 are FP32 (`--fp32 strict`) except where TF32 is in the name.
-# Kernels that were compiled once are kept in OUT/home/kernels, so that what goes on does not begin
-# with them; on a card for minutes, CUBECL_AUTOTUNE_LEVEL=minimal. ZOO_MIRROR names the corpora where
-# there is no network; SECONDS_PER_CALL (540) bounds one call; JOBS (2) is the number of runs side by
-# side; ZOO_DEVICE (cuda:0) names another device. OUT begins with the ledger LEDGER (the project's)
-# so that records can be taken over: ci/gpu-record.sh OUT NAME.
+# Compiled kernels are kept in OUT/home/kernels; on a card for minutes, CUBECL_AUTOTUNE_LEVEL=minimal
+# compiles fewer. ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540)
+# bounds one call; JOBS (2) is the number of runs side by side; ZOO_DEVICE (cuda:0) names another
+# device. The home in OUT begins with a copy of RECORDS (results/data): its ledger and hypotheses.
+# ci/gpu-record.sh OUT NAME takes the new records over.
 #
-# --dry tries the script without a GPU: kernels are compiled by NVRTC and executed on the stand-in
-# driver of ci/cuda_standin, with the smallest shapes and recipes. ZOO_CUDA_CACHE is as in
+# --dry tries the script without a GPU, in OUT/dry: kernels are compiled by NVRTC and executed on the
+# stand-in driver of ci/cuda_standin, with the smallest shapes and recipes. ZOO_CUDA_CACHE is as in
 # ci/cuda-check.sh.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 stages=(doctor kernels parity pytorch multi30k halves unfused tf32 smoke toys)
@@ -42,10 +45,10 @@ for argument in "$@"; do
     esac
 done
 : "${OUT:?set OUT to a folder for the records}"
-mkdir -p "$OUT/done"
+OUT=$OUT${dry:+/dry}
+mkdir -p "$OUT"/{done,last}
 OUT=$(cd "$OUT" && pwd)
 end=$((SECONDS + ${SECONDS_PER_CALL:-540}))
-began=$SECONDS
 device=${ZOO_DEVICE:-cuda:0}
 feature=cuda
 if [ "$device" = wgpu ]; then feature=wgpu; fi
@@ -74,11 +77,6 @@ else
 fi
 
 step() { printf '\n== %s\n' "$*" >&2; }
-# Ends the call without a fault.
-again() {
-    echo "no time is left in this call: call again to go on with $1"
-    exit 0
-}
 left() { echo $((end - SECONDS)); }
 
 # The program to call: as it was given, unpacked, or built here.
@@ -117,33 +115,51 @@ fi
 zoo=$(program "${ZOO_BINARY:-}" "$feature")
 export ZOO_HOME="$OUT/home"
 mkdir -p "$ZOO_HOME"
-ledger=${LEDGER:-results/data/ledger.jsonl}
-if [ ! -e "$ZOO_HOME/ledger.jsonl" ] && [ -e "$ledger" ]; then cp "$ledger" "$ZOO_HOME/ledger.jsonl"; fi
+for kept in ledger.jsonl hypotheses; do
+    if [ ! -e "$ZOO_HOME/$kept" ] && [ -e "${RECORDS:-results/data}/$kept" ]; then
+        cp -r "${RECORDS:-results/data}/$kept" "$ZOO_HOME/$kept"
+    fi
+done
+# The first step of a call has all of its time.
+began=$SECONDS
+last=
 
-# Faults are told again at the end, and their steps are begun again by the next call.
+# Faults are printed at the end of the call, too.
 faults=()
 fault() {
     echo "error: $1" >&2
     faults+=("$1")
 }
+print_faults() { if [ ${#faults[@]} -gt 0 ]; then printf '\nerror: %s\n' "${faults[@]}" >&2; fi; }
+again() {
+    print_faults
+    echo "no time is left in this call: call again to go on with $1"
+    exit 75
+}
 # One step, until the call's end. `$2` are the exit codes that are results; any other is a fault.
-# Nothing but a run is kept of a step that is cut off.
 run() {
     local name=$1 results=$2 rest code=0 started=$SECONDS
     shift 2
     if [ -e "$OUT/done/$name" ]; then return; fi
+    # Steps that failed are begun again when all others have ended.
+    if [ -z "$last" ] && [ -e "$OUT/last/$name" ]; then return; fi
     rest=$(left)
     if [ "$rest" -lt 10 ]; then again "$name"; fi
     step "$name"
     # In the foreground: else the program gets the signal twice, and the second one stops it without
     # saving.
-    timeout --foreground --signal INT --kill-after 20 "$rest" "$@" >"$OUT/$name.out" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
+    timeout --foreground --signal INT --kill-after 60 "$rest" "$@" >"$OUT/$name.out" 2> >(tee -a "$OUT/$name.log" >&2) || code=$?
     echo "$name ended with $code after $((SECONDS - started)) s" | tee -a "$OUT/codes.txt"
     case $code in
         6 | 124 | 137)
+            if [ "$(left)" -gt 0 ]; then
+                fault "$name was killed"
+                touch "$OUT/last/$name"
+                return
+            fi
             if [ "$started" -le $((began + 30)) ] && [[ $name != train-* ]]; then
                 fault "$name needs more than $rest seconds"
-                return
+                touch "$OUT/last/$name"
             fi
             again "$name"
             ;;
@@ -153,6 +169,7 @@ run() {
     else
         cat "$OUT/$name.out" >&2
         fault "$name ended with $code"
+        touch "$OUT/last/$name"
     fi
 }
 zoo_run() {
@@ -181,7 +198,8 @@ fixtures() {
 parity() { fixtures parity --fp32 strict; }
 # Updates a second and memory, beside PyTorch eager with AMP and SDPA, turn by turn.
 pytorch() {
-    local recipe mode
+    local recipe mode name
+    if [[ $device != cuda* ]]; then return; fi
     if ! "${PYTHON:-python3}" -c 'import torch' 2>/dev/null; then
         echo "note: ${PYTHON:-python3} has no PyTorch; zoo alone is timed" | tee -a "$OUT/codes.txt" >&2
         for recipe in "${timed[@]}"; do
@@ -191,18 +209,20 @@ pytorch() {
     fi
     for mode in "${modes[@]}"; do
         for recipe in "${timed[@]}"; do
-            rm -f "$OUT/pytorch-$recipe-$mode.json"
-            run "pytorch-$recipe-$mode" 0 "${PYTHON:-python3}" tests/reference/bench_vs_pytorch.py --bin "$(dirname "$zoo")" \
-                --device "$device" ${dry:+--pytorch-device cpu} --modes "$mode" "${timing[@]}" --out "$OUT/pytorch-$recipe-$mode.json" "$recipe"
+            name=pytorch-$recipe-$mode
+            if [ ! -e "$OUT/done/$name" ]; then rm -f "$OUT/$name.json"; fi
+            run "$name" 0 "${PYTHON:-python3}" tests/reference/bench_vs_pytorch.py --bin "$(dirname "$zoo")" \
+                --device "$device" ${dry:+--pytorch-device cpu} --modes "$mode" "${timing[@]}" --out "$OUT/$name.json" "$recipe"
         done
     done
 }
 multi30k() { zoo_run train-multi30k "$verdicts" reproduce "${trained[@]}" --jobs "${JOBS:-2}" --yes; }
 # A type that the device lacks is not a fault.
 halves() {
-    local compute
+    local compute machine
+    machine=$(timeout 120 "$zoo" doctor --device "$device" 2>&1) || true
     for compute in fp16 bf16; do
-        if "$zoo" doctor --device "$device" 2>&1 | grep -q "no $compute"; then
+        if [[ $machine == *"no $compute"* ]]; then
             echo "$device has no $compute" | tee -a "$OUT/codes.txt"
             continue
         fi
@@ -210,7 +230,7 @@ halves() {
         fixtures "parity-$compute" --compute "$compute"
     done
 }
-# With the program whose operations are not fused: tells a fault of ours from one of fusion's.
+# With the program whose operations are not fused: a fault of ours differs from one of fusion's.
 unfused() {
     local fused=$zoo
     if [ -n "$dry" ] && [ -z "${ZOO_UNFUSED:-}" ]; then return; fi
@@ -223,7 +243,10 @@ unfused() {
 tf32() { if has_tf32; then zoo_run parity-tf32 "0 9" verify "${families[0]}" --to parity --fp32 tf32; fi; }
 smoke() {
     local recipe
-    if [ ${#smoked[@]} = 0 ]; then mapfile -t smoked < <("$zoo" list --format csv | tail -n +2 | cut -d, -f1); fi
+    if [ ${#smoked[@]} = 0 ]; then
+        "$zoo" list --format csv >"$OUT/recipes.csv"
+        mapfile -t smoked < <(tail -n +2 "$OUT/recipes.csv" | cut -d, -f1)
+    fi
     # All arms in one call, those that stand for TF32 too: they are recorded as what they were.
     for recipe in "${smoked[@]}"; do
         zoo_run "smoke-$recipe" "$verdicts" reproduce "$recipe" --tier smoke --offline --fp32 strict ${dry:+--arms fp32}
@@ -234,11 +257,13 @@ toys() {
     if [ -z "$dry" ]; then zoo_run train-yesno "$verdicts" reproduce yesno-tdnn --yes --fp32 strict; fi
 }
 
-for stage in "${chosen[@]:-${stages[@]}}"; do "$stage"; done
+for last in "" last; do
+    for stage in "${chosen[@]:-${stages[@]}}"; do "$stage"; done
+    # Nothing is tried twice in a call.
+    if [ ${#faults[@]} -gt 0 ]; then break; fi
+done
 
 "$zoo" ledger verify
-if [ ${#faults[@]} -gt 0 ]; then
-    printf '\nerror: %s\n' "${faults[@]}" >&2
-    exit 1
-fi
+print_faults
+if [ ${#faults[@]} -gt 0 ]; then exit 1; fi
 echo "all stages ended: ${chosen[*]:-${stages[*]}}"

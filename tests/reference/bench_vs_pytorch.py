@@ -33,7 +33,8 @@ import fast_text
 import fast_transformer
 from fast_decoding import Decoding
 from fast_layers import LAYERS, Layer
-from products import wait
+import products
+from products import SCALE, built, wait
 
 # Full batches that a machine without a GPU can hold, as near to the published number of tokens as
 # it pays to wait for.
@@ -83,6 +84,8 @@ GPU_SHAPES = {
     "ptb-lstm-small": "20x20",
     "ptb-lstm-pytorch": "20x35",
     "ptb-lstm-pytorch-tied": "20x35",
+    # For a dry run.
+    "reversal-transformer": "64x51",
 }
 # Recipe, search, sentences and tokens; what is written is as long as its source. Texts are spoken
 # for so many frames.
@@ -150,20 +153,21 @@ def unit_of(resolved):
 
 
 def training_of(resolved, *shape):
-    if sees(resolved):
-        return fast_classifier.Training(resolved, *shape)
-    if continues(resolved):
-        return fast_language.Training(resolved, *shape)
-    if sorts_texts(resolved):
-        return fast_text.Training(resolved, *shape)
     of = fast_synthesis if speaks(resolved) else fast_acoustic if is_speech(resolved) else fast_transformer
-    return of.Training(resolved, *shape)
+    if sees(resolved):
+        of = fast_classifier
+    if continues(resolved):
+        of = fast_language
+    if sorts_texts(resolved):
+        of = fast_text
+    with built():
+        return of.Training(resolved, *shape)
 
 
 def pytorch_memory(device, threads, steps, *training):
     """Most bytes resident; to be called in a fresh process."""
     torch.set_num_threads(threads)
-    torch.set_default_device(device)
+    products.use(device)
     run_pytorch(training_of(*training), steps)
     if device != "cpu":
         return on_gpu(device)
@@ -175,8 +179,8 @@ def on_gpu(device):
     """Bytes of a GPU that are taken, by this process among others."""
     if device == "cpu":
         return 0
-    free, total = torch.cuda.mem_get_info()
-    return total - free
+    query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", device.partition(":")[2] or "0"]
+    return int(subprocess.run(query, check=True, capture_output=True, text=True).stdout) << 20
 
 
 def shown(options, recipe):
@@ -188,7 +192,7 @@ def compare(options, recipe, mode, shape):
     resolved = shown(options, recipe)
     sentences, tokens = map(int, shape.split("x"))
     # What an earlier comparison's models had.
-    if options.pytorch_device != "cpu":
+    if products.device.type == "cuda":
         torch.cuda.empty_cache()
     elsewhere = on_gpu(options.pytorch_device)
     _, found = run_zoo(options, recipe, mode, shape)
@@ -196,19 +200,22 @@ def compare(options, recipe, mode, shape):
     with multiprocessing.get_context("spawn").Pool(1) as fresh:
         memory = fresh.apply(pytorch_memory, (options.pytorch_device, options.threads, options.steps, *described))
     training = training_of(*described)
+    scaler = getattr(training, "scaler", None)
     rows = turns(
         options.rounds,
         lambda: run_zoo(options, recipe, mode, shape)[0],
         lambda: run_pytorch(training, options.steps),
         sentences * {"tokens/s": 2 * tokens, "frames/s": tokens, "words/s": tokens, "pictures/s": 1, "texts/s": 1}[unit_of(resolved)],
     )
+    if mode == "fp16" and (scaler is None or scaler.get_scale() < SCALE):
+        raise SystemExit(f"{recipe}: PyTorch's updates have no loss scale, or some were left out")
     return {
         "recipe": recipe,
         "mode": mode,
         "shape": shape,
         **rows,
         "unit": unit_of(resolved),
-        "memory": {"zoo": found["peak_memory"] and found["peak_memory"] - elsewhere, "pytorch": memory - elsewhere},
+        "memory": {"zoo": found["peak_memory"] and max(found["peak_memory"] - elsewhere, 0), "pytorch": max(memory - elsewhere, 0)},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
     }
@@ -323,7 +330,7 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     options.pytorch_device = options.pytorch_device or options.device
-    torch.set_default_device(options.pytorch_device)
+    products.use(options.pytorch_device)
     shapes = SHAPES if options.device == "cpu" else GPU_SHAPES
     if options.out and os.path.exists(options.out):
         parser.error(f"{options.out} is there already: records are not overwritten")
@@ -335,6 +342,8 @@ def main():
     decodings = [f"decoding:{recipe}" for recipe in DECODING]
     for name in options.recipes or ([*SHAPES, *decodings, *LAYERS] if options.device == "cpu" else shapes):
         for mode in options.modes.split(","):
+            if options.device != "cpu" and name not in shapes:
+                parser.error(f"{name} is compared on a CPU only; on a GPU: {', '.join(shapes)}")
             if name in LAYERS:
                 row = compare_layer(options, name, mode, about)
             elif name in decodings:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from products import autocast
+from products import autocast, scaler
 
 
 class Same(nn.Module):
@@ -152,6 +152,7 @@ class Training:
         torch.manual_seed(1)
         features, train = recipe["data"]["features"]["features"], recipe["train"]
         self.model, self.mode = Model(recipe["model"]["encoder"], features, classes), mode
+        self.scaler = scaler(mode)
         self.features = torch.randn(utterances, frames, features)
         self.labels = torch.arange(frames // 7).remainder(classes - 1).repeat(utterances, 1)
         matrices = [p for p in self.model.parameters() if p.dim() > 1]
@@ -173,10 +174,12 @@ class Training:
         lengths = torch.full((utterances,), log_probs.shape[0])
         blank, said = log_probs.shape[2] - 1, torch.full((utterances,), labels)
         loss = F.ctc_loss(log_probs, self.labels, lengths, said, blank, "sum", zero_infinity=True) / utterances
-        loss.backward()
+        self.scaler.scale(loss).backward()
         if self.larc:
+            self.scaler.unscale_(self.optimizer)
             self.adapt()
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad()
         return loss.item()
 

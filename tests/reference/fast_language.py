@@ -36,8 +36,8 @@ class Training:
         self.model = LanguageModel(resolved["model"], units).train()
         self.clip = resolved["train"]["clip_norm"]
         # A rate at which random words are not a problem; it costs as much as any other.
-        self.scaler = scaler(mode)
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1, foreach=True)
+        self.scaler = scaler(mode)
         self.windows = [torch.randint(units, (steps + 1, rows)) for _ in range(4)]
         # The sum over the steps instead of the mean.
         self.weight = steps if resolved["loss"]["over"] == "sum-of-steps" else 1

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from products import autocast
+from products import autocast, scaler
 
 # Of text in a second of speech; as zoo makes texts up.
 SYMBOLS_PER_SECOND = 15.2
@@ -165,6 +165,7 @@ class Training:
         self.model, self.texts, self.frames = parts(recipe, symbols, utterances, frames)
         self.mode, train = mode, recipe["train"]
         rule = train["optimizer"]
+        self.scaler = scaler(mode)
         l2 = (train.get("regularizer") or {}).get("scale", 0.0) + rule.get("weight_decay", 0.0)
         self.clip = train["clip_norm"]
         self.optimizer = torch.optim.Adam(
@@ -181,9 +182,11 @@ class Training:
         loss = loss + F.binary_cross_entropy_with_logits(stops.float(), due)
         if magnitudes is not None:
             loss = loss + F.mse_loss(magnitudes.float(), self.frames[:, :, self.model.mels :])
-        loss.backward()
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(self.optimizer)
         nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad()
         return loss.item()
 
