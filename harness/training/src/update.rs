@@ -15,7 +15,7 @@
 //! 6. Check that all values are finite and compute the global norm (and the norms of the
 //!    parameters, for LARC), with one read from the device.
 //! 7. Clip by the global norm, by the norm of each group of parameters, or by LARC.
-//! 8. Update.
+//! 8. Update. Without FP32 masters, round the new weights to the phase's type.
 //!
 //! If step 6 finds that a gradient or the loss is not finite, the update is skipped: the scaler is
 //! updated, and the caller counts batches and micro-steps. Weights, moments, running statistics,
@@ -75,6 +75,9 @@ pub struct Phase<M, B> {
     pub bias_lr: f64,
     /// The L2 penalty.
     pub l2: Option<RegularizerSpec>,
+    /// Type to whose values the weights are rounded: FP32 where they are masters. Other types hold
+    /// for this phase's parameters that have a gradient, not for running statistics and moments.
+    pub weights: Compute,
     /// Running statistics to commit after a successful update.
     pub running: Option<Box<dyn Running<M>>>,
     /// Number of successful updates of this phase.
@@ -107,6 +110,7 @@ impl<M, B> Phase<M, B> {
             loss_mean: LossMean::default(),
             bias_lr: 1.0,
             l2: None,
+            weights: Compute::FP32,
             running: None,
             updates: 0,
             hopeless: 0,
@@ -149,10 +153,33 @@ impl<M, B> Phase<M, B> {
         self
     }
 
+    /// Sets the type to whose values the weights are rounded.
+    pub fn with_weights(mut self, weights: Compute) -> Self {
+        self.weights = weights;
+        self
+    }
+
     /// Sets the L2 penalty.
     pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
         self.l2 = spec.cloned();
         self
+    }
+}
+
+impl<M: Module, B> Phase<M, B> {
+    /// A model as this phase begins to train it: without masters, its parameters are rounded.
+    /// Statistics that start at 0 and 1 do not change.
+    pub fn begun(&self, model: M) -> M {
+        if self.weights == Compute::FP32 {
+            return model;
+        }
+        parameters::update(model, |path, weight| {
+            if !(self.parameters)(path) {
+                return weight;
+            }
+            let device = weight.device();
+            Flat::from_tensor(weight).rounded(self.weights).into_tensor(&device)
+        })
     }
 }
 
@@ -332,7 +359,7 @@ pub fn run_phase<M: Module, B>(
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
         let before = watch.observer().is_some().then(|| weight.to_vec());
-        let new = phase.optimizer.step(place, lr, weight, gradient);
+        let new = phase.optimizer.step(place, lr, weight, gradient).rounded(phase.weights);
         if let (Some(before), Some(observer)) = (before, watch.observer()) {
             observer.moved(path, &before, &new.on_host());
         }

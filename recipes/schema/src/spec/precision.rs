@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `[precision]` block: the type of products. Master weights, optimizer state, gradients of the
-/// weights, softmax, norms and losses are always FP32.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// The `[precision]` block: the type of products. Optimizer state, softmax, norms and losses are
+/// always FP32; so are master weights, unless a recipe trains without them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrecisionSpec {
     /// Type of matrix products and convolutions, on every device.
@@ -15,6 +15,26 @@ pub struct PrecisionSpec {
     /// Loss scaling, which keeps small gradients from becoming zero.
     #[serde(default)]
     pub loss_scaling: LossScalingSpec,
+    /// Whether the optimizer updates FP32 master weights.
+    /// `false`: each update is computed in FP32, and the new weights are rounded to `compute`.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub masters: bool,
+}
+
+impl Default for PrecisionSpec {
+    fn default() -> Self {
+        let (compute, loss_scaling) = (ComputeType::default(), LossScalingSpec::default());
+        Self { compute, loss_scaling, masters: yes() }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_yes(yes: &bool) -> bool {
+    *yes
 }
 
 /// A floating-point type.

@@ -1,7 +1,7 @@
 //! Checks the `[precision]` block.
 
 use super::Findings;
-use crate::spec::{LossScalingSpec, PrecisionSpec};
+use crate::spec::{ComputeType, LossScalingSpec, PrecisionSpec};
 
 pub(super) fn validate(precision: &PrecisionSpec, findings: &mut Findings<'_, '_>) {
     let range = |min: f64, max: f64, findings: &mut Findings<'_, '_>| {
@@ -10,6 +10,13 @@ pub(super) fn validate(precision: &PrecisionSpec, findings: &mut Findings<'_, '_
             format!("the largest scale, {max}, is less than the least, {min}")
         });
     };
+    if !precision.masters && precision.compute == ComputeType::Fp32 {
+        findings.report_with(
+            "precision.masters",
+            "weights in FP32 are their own masters, so an FP32 arm cannot train without masters",
+            "precision.compute = \"fp16\" or \"bf16\"; or leave `masters` out",
+        );
+    }
     match &precision.loss_scaling {
         LossScalingSpec::None => {}
         LossScalingSpec::Static { scale } => findings.above_zero(*scale, "precision.loss_scaling.scale"),

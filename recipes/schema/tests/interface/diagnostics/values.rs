@@ -70,6 +70,27 @@ fn novograds_numbers_are_checked() {
     nvgrad("weight_decay", "epsilon_place", "epsilon_place", "has no key", "of kind `adam`");
 }
 
+#[test]
+fn an_arm_without_masters_is_one_in_half_precision() {
+    let masters = |compute: &str| format!("[arm.fp32.precision]\nmasters = false\ncompute = \"{compute}\"");
+    one(
+        "[arm.fp32.precision]\ncompute = \"fp32\"",
+        &masters("fp32"),
+        "false\ncompute",
+        "an FP32 arm cannot train without masters",
+        "or leave `masters` out",
+    );
+    accepted("[arm.fp32.precision]\ncompute = \"fp32\"", &masters("fp16"));
+    accepted("[arm.fp32.precision]\ncompute = \"fp32\"", &masters("bf16"));
+    one(
+        "[arm.fp32.precision]",
+        "[arm.fp32.precision]\nmaster = false",
+        "master =",
+        "has no key `master`",
+        "did you mean `masters`?",
+    );
+}
+
 const ADAM: &str =
     "kind = \"adam\"\nbeta1 = 0.9\nbeta2 = 0.98\nepsilon = 1e-8\nepsilon_place = \"raw-root\"\n";
 
