@@ -25,7 +25,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use zoo_models::ops::Observation;
+use zoo_models::ops::{Islands, Observation};
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass, Running};
@@ -78,6 +78,9 @@ pub struct Phase<M, B> {
     /// Type to whose values the weights are rounded: FP32 where they are masters. Other types hold
     /// for this phase's parameters that have a gradient, not for running statistics and moments.
     pub weights: Compute,
+    /// Operations that training computes in FP32 where products are not. Validation and searches
+    /// compute all of them in FP32.
+    pub islands: Islands,
     /// Running statistics to commit after a successful update.
     pub running: Option<Box<dyn Running<M>>>,
     /// Number of successful updates of this phase.
@@ -111,6 +114,7 @@ impl<M, B> Phase<M, B> {
             bias_lr: 1.0,
             l2: None,
             weights: Compute::FP32,
+            islands: Islands::ALL,
             running: None,
             updates: 0,
             hopeless: 0,
@@ -159,6 +163,12 @@ impl<M, B> Phase<M, B> {
         self
     }
 
+    /// Sets the operations that training computes in FP32.
+    pub fn with_islands(mut self, islands: Islands) -> Self {
+        self.islands = islands;
+        self
+    }
+
     /// Sets the L2 penalty.
     pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
         self.l2 = spec.cloned();
@@ -169,17 +179,23 @@ impl<M, B> Phase<M, B> {
 impl<M: Module, B> Phase<M, B> {
     /// A model as this phase begins to train it: without masters, its parameters are rounded.
     /// Statistics that start at 0 and 1 do not change.
-    pub fn begun(&self, model: M) -> M {
-        if self.weights == Compute::FP32 {
-            return model;
+    ///
+    /// # Errors
+    /// The model's device cannot compute without one of FP32's islands.
+    pub fn begun(&self, model: M) -> Result<M, TrainError> {
+        if model.devices().iter().any(|device| !self.islands.suit(device)) {
+            return Err(TrainError::Islands);
         }
-        parameters::update(model, |path, weight| {
+        if self.weights == Compute::FP32 {
+            return Ok(model);
+        }
+        Ok(parameters::update(model, |path, weight| {
             if !(self.parameters)(path) {
                 return weight;
             }
             let device = weight.device();
             Flat::from_tensor(weight).rounded(self.weights).into_tensor(&device)
-        })
+        }))
     }
 }
 
@@ -252,7 +268,7 @@ pub fn run_phase<M: Module, B>(
     let mut gradients: Vec<Option<Flat>> = vec![None; paths.len()];
     for micro in batches {
         let step = around.micro_step + phase_index * around.group + micro.position;
-        let mut pass = Pass::training(around.compute, around.seed, step);
+        let mut pass = Pass::training(around.compute, around.seed, step).with_islands(phase.islands);
         if let Some(observer) = watch.observer() {
             pass = pass.observed(Observation::of(&model, observer.outputs(scale)));
         }

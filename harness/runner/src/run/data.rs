@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::Cost;
+use zoo_models::ops::Islands;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{Common, ListedTask, Recipe, RecipeOf, TrainSpec};
@@ -253,6 +254,7 @@ pub fn phase<M: Module, B>(recipe: &Common, aim: Aim<M, B>, last_update: Option<
         .adapted(recipe.train.larc.as_ref())
         .regularized(recipe.train.regularizer.as_ref())
         .with_weights(Compute::of_weights(&recipe.precision))
+        .with_islands(Islands::of(&recipe.precision))
         .with_running(aim.running))
 }
 

@@ -39,12 +39,14 @@ pub struct Plan {
     pub(super) segments: Segments,
     pub(super) heads: usize,
     pub(super) mask: Option<Mask>,
+    /// Type of the softmax, if it is not FP32.
+    softmax: Option<Half>,
 }
 
 impl Plan {
     /// `heads` heads over these segments; `mask` is the dropout mask of the weights.
     pub(super) fn new(segments: &Segments, heads: usize, mask: Option<Mask>) -> Self {
-        Self { segments: segments.clone(), heads, mask }
+        Self { segments: segments.clone(), heads, mask, softmax: None }
     }
 }
 
@@ -192,7 +194,11 @@ pub fn attention(
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
     let site = pass.output("attention", &q);
-    let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    let mut plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    if !pass.islands().softmax {
+        assert!(pass.islands().suit(&q.device()), "only the CPU computes softmax without FP32");
+        plan.softmax = Half::of(q.dtype());
+    }
     // The CPU kernel consists of products, which a CPU without AVX2 does not support.
     let without = has_own_kernels(&q.device()) && !fp32::available();
     let out = match has_device_kernels(&q.device()) && !without {

@@ -7,11 +7,15 @@
 
 use burn::tensor::{Device, FloatDType};
 use zoo_models::Packed;
+use zoo_models::ops::Islands;
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
 use zoo_models::{Objective, Pass, parameters};
-use zoo_recipes::{Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Translation};
+use zoo_recipes::tasks::translation::TokenLossSpec;
+use zoo_recipes::{
+    Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Smoothing, Translation,
+};
 use zoo_training::Phase;
 use zoo_training::parts::Unwatched;
 use zoo_training::reduce::Local;
@@ -91,7 +95,7 @@ fn train(compute: Compute, weights: Compute, scaling: &LossScalingSpec, lr: f64,
     let schedule = ScheduleSpec::Fixed { lr };
     let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
     let mut phase = phase.with_weights(weights);
-    let (mut model, mut losses, mut skipped) = (phase.begun(model(&recipe)), Vec::new(), 0);
+    let (mut model, mut losses, mut skipped) = (phase.begun(model(&recipe)).unwrap(), Vec::new(), 0);
     for micro_step in 0..updates {
         let batches = [MicroBatch { position: 0, batch: batch(micro_step) }];
         let around = Surroundings { compute, seed: 3, micro_step, group: 1 };
@@ -134,6 +138,38 @@ fn without_fp32_masters_updates_vanish() {
     });
     println!("{with} {without} of the weights stand still");
     assert!(with < 0.01 && without > 0.5, "{with} {without}");
+}
+
+/// The logarithms of the probabilities of 8,000 words add up to at most -8,000 ln 8,000 = -71,900.
+#[test]
+fn a_smoothed_loss_without_fp32_overflows_at_every_update() {
+    let recipe = recipe();
+    let TokenLossSpec::CrossEntropy { denominator, .. } = recipe.loss;
+    let train = |label_smoothing, islands| {
+        let smoothing = Smoothing::AllClasses;
+        let loss = TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator };
+        let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 1024.0 }).unwrap();
+        let (objective, schedule) = (Box::new(TranslationLoss::new(&loss)), ScheduleSpec::Fixed { lr: 1e-3 });
+        let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
+        let mut phase = phase.with_islands(islands);
+        let around = Surroundings { compute: F16, seed: 3, micro_step: 0, group: 1 };
+        let batches = [MicroBatch { position: 0, batch: batch(0) }];
+        let begun = phase.begun(model(&recipe)).unwrap();
+        let (moved, report) =
+            run_phase(&mut phase, (0, 1), begun, &batches, around, &mut Local, &mut Unwatched).unwrap();
+        (values(&moved), report)
+    };
+    let none = Islands { softmax: false, norms: false, loss: false };
+    let (stays, overflowed) = train(0.1, none);
+    assert!(overflowed.skipped && overflowed.loss() == f64::INFINITY, "{overflowed:?}");
+    assert_eq!(stays, values(&model(&recipe)));
+    let (_, kept) = train(0.1, Islands { loss: true, ..none });
+    assert!(!kept.skipped, "{kept:?}");
+    // Without smoothing the loss is that of FP32, but for its rounding.
+    let ((halves, rounded), (exact, due)) = (train(0.0, none), train(0.0, Islands::ALL));
+    assert!(!rounded.skipped && (rounded.loss() / due.loss() - 1.0).abs() < 0.01, "{rounded:?} {due:?}");
+    assert_ne!(rounded.loss(), due.loss());
+    assert_ne!(halves, exact);
 }
 
 /// Too large a scale becomes infinity in fp16. The update is skipped, and a scaler that backs off
