@@ -35,7 +35,7 @@ use zoo_recipes::{
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
-use crate::groups::group_factors;
+use crate::groups::{group_factors, is_bias, is_embedding, is_norm_scale, is_recurrent};
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
@@ -394,29 +394,6 @@ pub fn run_phase<M: Module, B>(
 fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitude) -> f64 {
     let (weight, gradient) = (weight.square_sum.sqrt(), gradient.square_sum.sqrt());
     (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
-}
-
-/// Whether a parameter is a bias, judged by its name.
-fn is_bias(path: &str) -> bool {
-    path.rsplit('.').next().is_some_and(|name| name.starts_with("bias"))
-}
-
-/// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.
-fn is_recurrent(path: &str) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
-    ["weight_ih", "weight_hh", "weight_hr", "bias_ih", "bias_hh"].contains(&name)
-}
-
-/// Whether a matrix is an `embedding` or its `weight`, judged by its name.
-fn is_embedding(path: &str) -> bool {
-    path.strip_suffix(".weight").unwrap_or(path).rsplit('.').next() == Some("embedding")
-}
-
-/// Whether a vector is the scale of a norm: the `weight` of a `norm`, or of one of several `norms`.
-fn is_norm_scale(path: &str) -> bool {
-    let mut names = path.rsplit('.');
-    let named = names.next() == Some("weight");
-    named && names.take(2).any(|name| name == "norm" || name == "norms")
 }
 
 /// Replaces the square sums of all magnitudes of one buffer by their total.

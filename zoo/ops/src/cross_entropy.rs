@@ -1,5 +1,6 @@
 //! Label-smoothed cross-entropy of logits with a fused softmax. It stores neither one-hot targets
-//! nor probabilities, and computes in FP32 for any type of logits.
+//! nor probabilities, and computes in FP32 for any type of logits, unless the pass says otherwise
+//! ([`SmoothedTargets::in_pass`]).
 //!
 //! With the target distribution q (a on the true class, b on each other class), the loss of a row
 //! is `lse(x) - (a - b) x_y - b sum(x) - constant` and its gradient `softmax(x) - q`.

@@ -96,7 +96,7 @@ fn islands_are_left_by_transformers_in_half_precision() {
     const FP32: &str = "[arm.fp32.precision]\ncompute = \"fp32\"";
     let without =
         |compute: &str| format!("{FP32}\nislands = {{ norms = false }}").replace("fp32\"\n", compute);
-    one(FP32, &without("fp32\"\n"), "{ norms", "`precision.compute` is fp32, so softmax", "");
+    one(FP32, &without("fp32\"\n"), "islands = { norms", "`precision.compute` is fp32, so softmax", "");
     accepted(FP32, &without("fp16\"\n"));
     accepted(FP32, &without("bf16\"\n"));
     one(FP32, &without("bf16\"\n").replace("norms", "norm"), "norm =", "has no key `norm`", "`norms`?");
@@ -104,7 +104,7 @@ fn islands_are_left_by_transformers_in_half_precision() {
         "multi30k-lstm",
         "mixed-unscaled = \"mixed-unscaled\"",
         "mixed-unscaled = { preset = \"mixed-unscaled\", precision.islands = { loss = false } }",
-        "{ loss",
+        "islands = { loss",
         "cannot compute softmax, norms or the loss without FP32",
         "encoder and decoder are Transformers",
     );
