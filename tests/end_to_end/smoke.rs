@@ -1,5 +1,6 @@
 //! The smoke tiers, trained, decoded, scored and judged by the real binary.
 
+use safetensors::SafeTensors;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -96,6 +97,48 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
     flip(hypotheses);
     let damaged = zoo.ends_with(7, &REVERSAL);
     damaged.says(hypotheses.file_name().unwrap().to_str().unwrap());
+}
+
+/// The weights of the newest state of a run.
+fn newest_weights(run: &Path) -> Vec<f32> {
+    let mut states = files_below(&run.join("checkpoints")).into_iter();
+    let newest = states.rfind(|file| file.file_name().unwrap().to_str().unwrap().starts_with("state-"));
+    let bytes = std::fs::read(newest.unwrap()).unwrap();
+    let arrays = SafeTensors::deserialize(&bytes).unwrap();
+    let weights = arrays.iter().filter(|(name, _)| name.starts_with("weights/"));
+    weights.flat_map(|(_, view)| view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))).collect()
+}
+
+#[test]
+fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_type() {
+    let zoo = Zoo::new();
+    let arms = ["fp32", "mixed-no-masters", "bf16-no-masters"];
+    let list = arms.join(",");
+    let name = "reversal-transformer-precision";
+    let outcome =
+        zoo.ends_with(WORKED, &["reproduce", name, "--tier=smoke", "--arms", &list, "--format=json"]).json();
+    for one in outcome["judged"].as_array().unwrap() {
+        let judged = arms.contains(&one["arm"].as_str().unwrap());
+        assert_eq!(one["verdict"]["measured"].is_number(), judged, "{one}");
+    }
+    // fp16 has 13 bits less than FP32 and multiples of 2^-24; bf16 has 16 bits less.
+    let is_fp16 = |x: &f32| x.to_bits().is_multiple_of(1 << 13) && (x * 2f32.powi(24)).fract() == 0.0;
+    let is_bf16 = |x: &f32| x.to_bits().is_multiple_of(1 << 16);
+    let runs = run_folders(&outcome);
+    assert_eq!(runs.len(), 3);
+    for (arm, run) in arms.iter().zip(&runs) {
+        let weights = newest_weights(run);
+        assert!(weights.len() > 1_000, "{arm}");
+        let (fp16, bf16) = (weights.iter().all(is_fp16), weights.iter().all(is_bf16));
+        assert_eq!((fp16, bf16), (*arm == "mixed-no-masters", *arm == "bf16-no-masters"), "{arm}");
+    }
+    // A run is resumed, judged and used like any other.
+    assert_eq!(
+        zoo.ends_with(WORKED, &["reproduce", name, "--tier=smoke", "--arms", &list, "--format=json"]).json()
+            ["judged"],
+        outcome["judged"]
+    );
+    zoo.run_with_input(&["infer", runs[1].to_str().unwrap()], "α β γ\n");
 }
 
 #[test]

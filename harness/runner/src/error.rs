@@ -204,6 +204,7 @@ failures! {
     TrainError => |error| match error {
         TrainError::Checkpoint(error) => checkpoint_exit(error),
         TrainError::Schedule(_) | TrainError::Scaling(_) | TrainError::Settings(_) => Exit::Recipe,
+        TrainError::Islands => Exit::Device,
         TrainError::OtherRun { .. } | TrainError::Batch { .. } => Exit::Data,
         _ => Exit::Internal,
     },

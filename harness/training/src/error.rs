@@ -49,6 +49,11 @@ pub enum TrainError {
     /// The settings are invalid.
     #[error("{0}\nhint: see the `[train]` block of the recipe")]
     Settings(String),
+    /// The device cannot compute softmax, norms or the loss without FP32.
+    #[error(
+        "only the CPU trains without FP32 islands (`precision.islands`)\nhint: --device cpu, or another arm"
+    )]
+    Islands,
     /// The checkpoint belongs to another run.
     #[error(
         "the checkpoint {path} was made with {what} {found}, this run has {expected}\nhint: resume with the recipe, arm and seed that the run was started with, or start anew in another folder"

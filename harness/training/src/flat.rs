@@ -11,6 +11,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use zoo_models::ops::{magnitudes, wide};
 use zoo_models::parameters::host_values;
+use zoo_models::precision::Compute;
 
 /// Number of elements that one thread processes at a time. It is fixed, so that sums do not depend
 /// on the number of threads.
@@ -132,6 +133,18 @@ impl Flat {
                 Self::Host(values)
             }
             Self::Device(tensor) => Self::Device(tensor.mul_scalar(factor)),
+        }
+    }
+
+    /// Rounds the values to those of a compute type. They stay FP32 numbers.
+    pub fn rounded(self, to: Compute) -> Self {
+        match self {
+            flat if to == Compute::FP32 => flat,
+            Self::Host(mut values) => {
+                values.par_chunks_mut(CHUNK).for_each(|chunk| to.round(chunk));
+                Self::Host(values)
+            }
+            Self::Device(tensor) => Self::Device(to.rounded(tensor)),
         }
     }
 
@@ -291,6 +304,7 @@ fn include(((sum, largest), x): ((&mut f64, &mut f32), &f32)) {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::FloatDType;
     use zoo_models::parameters::reads;
 
     use super::*;
@@ -362,6 +376,17 @@ mod tests {
             assert_eq!(found, plain, "{n} values");
             let fused: Vec<f32> = pairs().map(|(m, x)| m.mul_add(0.999, *x * 1e-3)).collect();
             assert!(n < 1000 || found != fused, "a fused product would be seen");
+        }
+    }
+
+    #[test]
+    fn rounding_gives_the_same_bits_on_both_places() {
+        let values: Vec<f32> = (0..40_000usize).map(|i| ((i * 7919) % 10_007) as f32 * 1e-4 - 0.5).collect();
+        for to in [FloatDType::F32, FloatDType::F16, FloatDType::BF16].map(Compute) {
+            let host = Flat::Host(values.clone()).rounded(to).to_vec();
+            assert_eq!(host, device_flat(&values).rounded(to).to_vec(), "{to:?}");
+            assert_eq!(host == values, to == Compute::FP32);
+            assert_eq!(Flat::Host(host.clone()).rounded(to).to_vec(), host, "rounded once for all");
         }
     }
 

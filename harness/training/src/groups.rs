@@ -53,6 +53,29 @@ pub(crate) fn group_factors(
     Ok(factors)
 }
 
+/// Whether a parameter is a bias, judged by its name.
+pub fn is_bias(path: &str) -> bool {
+    path.rsplit('.').next().is_some_and(|name| name.starts_with("bias"))
+}
+
+/// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.
+pub fn is_recurrent(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    ["weight_ih", "weight_hh", "weight_hr", "bias_ih", "bias_hh"].contains(&name)
+}
+
+/// Whether a matrix is an `embedding` or its `weight`, judged by its name.
+pub fn is_embedding(path: &str) -> bool {
+    path.strip_suffix(".weight").unwrap_or(path).rsplit('.').next() == Some("embedding")
+}
+
+/// Whether a vector is the scale of a norm: the `weight` of a `norm`, or of one of several `norms`.
+pub fn is_norm_scale(path: &str) -> bool {
+    let mut names = path.rsplit('.');
+    let named = names.next() == Some("weight");
+    named && names.take(2).any(|name| name == "norm" || name == "norms")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

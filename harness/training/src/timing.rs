@@ -111,6 +111,7 @@ impl<M: Module, B> TimedArm<M, B> {
     ) -> Result<Self, TrainError> {
         let settings = |what: &str| TrainError::Settings(what.to_string());
         let device = model.devices().into_iter().next().ok_or_else(|| settings("the model is empty"))?;
+        let model = phases.iter().try_fold(model, |model, phase| phase.begun(model))?;
         if updates.is_empty() || updates.iter().any(Vec::is_empty) {
             return Err(settings("there are no batches to time"));
         }

@@ -102,6 +102,7 @@ impl<M: Module, B> Trainer<M, B> {
         };
         let state = RunState::new(identity, phases.iter().map(phase_state).collect());
         let folder = CheckpointFolder::new(&settings.folder);
+        let model = phases.iter().try_fold(model, |model, phase| phase.begun(model))?;
         let (model, average) = match settings.ema {
             Some(keep) => {
                 let (model, average) = Average::new(model, keep, &settings.ema_of)?;

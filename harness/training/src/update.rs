@@ -15,7 +15,7 @@
 //! 6. Check that all values are finite and compute the global norm (and the norms of the
 //!    parameters, for LARC), with one read from the device.
 //! 7. Clip by the global norm, by the norm of each group of parameters, or by LARC.
-//! 8. Update.
+//! 8. Update. Without FP32 masters, round the new weights to the phase's type.
 //!
 //! If step 6 finds that a gradient or the loss is not finite, the update is skipped: the scaler is
 //! updated, and the caller counts batches and micro-steps. Weights, moments, running statistics,
@@ -25,7 +25,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use zoo_models::ops::Observation;
+use zoo_models::ops::{Islands, Observation};
 use zoo_models::parameters;
 use zoo_models::precision::Compute;
 use zoo_models::{Objective, Pass, Running};
@@ -35,7 +35,7 @@ use zoo_recipes::{
 
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
-use crate::groups::group_factors;
+use crate::groups::{group_factors, is_bias, is_embedding, is_norm_scale, is_recurrent};
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
@@ -75,6 +75,12 @@ pub struct Phase<M, B> {
     pub bias_lr: f64,
     /// The L2 penalty.
     pub l2: Option<RegularizerSpec>,
+    /// Type to whose values the weights are rounded: FP32 where they are masters. Other types hold
+    /// for this phase's parameters that have a gradient, not for running statistics and moments.
+    pub weights: Compute,
+    /// Operations that training computes in FP32 where products are not. Validation and searches
+    /// compute all of them in FP32.
+    pub islands: Islands,
     /// Running statistics to commit after a successful update.
     pub running: Option<Box<dyn Running<M>>>,
     /// Number of successful updates of this phase.
@@ -107,6 +113,8 @@ impl<M, B> Phase<M, B> {
             loss_mean: LossMean::default(),
             bias_lr: 1.0,
             l2: None,
+            weights: Compute::FP32,
+            islands: Islands::ALL,
             running: None,
             updates: 0,
             hopeless: 0,
@@ -149,10 +157,45 @@ impl<M, B> Phase<M, B> {
         self
     }
 
+    /// Sets the type to whose values the weights are rounded.
+    pub fn with_weights(mut self, weights: Compute) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Sets the operations that training computes in FP32.
+    pub fn with_islands(mut self, islands: Islands) -> Self {
+        self.islands = islands;
+        self
+    }
+
     /// Sets the L2 penalty.
     pub fn regularized(mut self, spec: Option<&RegularizerSpec>) -> Self {
         self.l2 = spec.cloned();
         self
+    }
+}
+
+impl<M: Module, B> Phase<M, B> {
+    /// A model as this phase begins to train it: without masters, its parameters are rounded.
+    /// Statistics that start at 0 and 1 do not change.
+    ///
+    /// # Errors
+    /// The model's device cannot compute without one of FP32's islands.
+    pub fn begun(&self, model: M) -> Result<M, TrainError> {
+        if model.devices().iter().any(|device| !self.islands.suit(device)) {
+            return Err(TrainError::Islands);
+        }
+        if self.weights == Compute::FP32 {
+            return Ok(model);
+        }
+        Ok(parameters::update(model, |path, weight| {
+            if !(self.parameters)(path) {
+                return weight;
+            }
+            let device = weight.device();
+            Flat::from_tensor(weight).rounded(self.weights).into_tensor(&device)
+        }))
     }
 }
 
@@ -225,7 +268,7 @@ pub fn run_phase<M: Module, B>(
     let mut gradients: Vec<Option<Flat>> = vec![None; paths.len()];
     for micro in batches {
         let step = around.micro_step + phase_index * around.group + micro.position;
-        let mut pass = Pass::training(around.compute, around.seed, step);
+        let mut pass = Pass::training(around.compute, around.seed, step).with_islands(phase.islands);
         if let Some(observer) = watch.observer() {
             pass = pass.observed(Observation::of(&model, observer.outputs(scale)));
         }
@@ -332,7 +375,7 @@ pub fn run_phase<M: Module, B>(
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
         let before = watch.observer().is_some().then(|| weight.to_vec());
-        let new = phase.optimizer.step(place, lr, weight, gradient);
+        let new = phase.optimizer.step(place, lr, weight, gradient).rounded(phase.weights);
         if let (Some(before), Some(observer)) = (before, watch.observer()) {
             observer.moved(path, &before, &new.on_host());
         }
@@ -351,29 +394,6 @@ pub fn run_phase<M: Module, B>(
 fn adapted_rate(larc: &LarcSpec, lr: f64, weight: &Magnitude, gradient: &Magnitude) -> f64 {
     let (weight, gradient) = (weight.square_sum.sqrt(), gradient.square_sum.sqrt());
     (larc.eta * weight / (lr * (gradient + larc.epsilon))).max(larc.min_update).min(1.0)
-}
-
-/// Whether a parameter is a bias, judged by its name.
-fn is_bias(path: &str) -> bool {
-    path.rsplit('.').next().is_some_and(|name| name.starts_with("bias"))
-}
-
-/// Whether a parameter belongs to an LSTM or GRU layer, judged by its name.
-fn is_recurrent(path: &str) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
-    ["weight_ih", "weight_hh", "weight_hr", "bias_ih", "bias_hh"].contains(&name)
-}
-
-/// Whether a matrix is an `embedding` or its `weight`, judged by its name.
-fn is_embedding(path: &str) -> bool {
-    path.strip_suffix(".weight").unwrap_or(path).rsplit('.').next() == Some("embedding")
-}
-
-/// Whether a vector is the scale of a norm: the `weight` of a `norm`, or of one of several `norms`.
-fn is_norm_scale(path: &str) -> bool {
-    let mut names = path.rsplit('.');
-    let named = names.next() == Some("weight");
-    named && names.take(2).any(|name| name == "norm" || name == "norms")
 }
 
 /// Replaces the square sums of all magnitudes of one buffer by their total.

@@ -258,6 +258,75 @@ fn adaptive_rates_are_those_of_the_reference() {
     assert_eq!(followed, 10);
 }
 
+/// Weights and velocity after updates that each subtract `steps` from weights that are 1. The
+/// learning rate is 1.
+fn stepped(weights: Compute, momentum: f64, steps: &[f32], updates: u64) -> (Vec<f32>, Vec<f32>) {
+    let rule =
+        OptimizerSpec::Sgd { momentum, weight_decay: 0.0, nesterov: false, velocity: Velocity::Gradients };
+    let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
+    let schedule = ScheduleSpec::Fixed { lr: 1.0 };
+    let phase = Phase::single(Box::new(Times), &rule, &schedule, scaler, None).unwrap();
+    let mut phase = phase.with_weights(weights);
+    let ones = TensorData::new(vec![1f32; steps.len()], [1, steps.len()]);
+    let mut model = Given { weight: Param::from_tensor(Tensor::from_data(ones, &Device::flex().autodiff())) };
+    for micro_step in 0..updates {
+        let batches = [MicroBatch { position: 0, batch: steps.to_vec() }];
+        let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step, group: 1 };
+        let before = reads();
+        let (moved, report) =
+            run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, &mut Unwatched).unwrap();
+        assert!(!report.skipped);
+        assert_eq!(reads() - before, 1, "rounding reads nothing from the device");
+        model = moved;
+    }
+    let moments = phase.optimizer.export().moments.into_iter().flat_map(|moment| moment.values);
+    (parameters::host_values(model.weight.val().inner()), moments.collect())
+}
+
+/// Values above 1 are 2^-10 apart in fp16 and 2^-7 in bf16, those below 1 half of that. The middle
+/// of two values goes to the even one, which 1 is.
+#[test]
+fn without_masters_an_update_below_half_of_the_unit_is_lost_and_one_above_is_kept() {
+    for (half, unit) in [(FloatDType::F16, 2f32.powi(-10)), (FloatDType::BF16, 2f32.powi(-7))] {
+        let steps = [-0.4 * unit, -0.5 * unit, -0.6 * unit, -unit, 0.2 * unit, 0.25 * unit, 0.3 * unit];
+        let half = Compute(half);
+        let due = [1.0, 1.0, 1.0 + unit, 1.0 + unit, 1.0, 1.0, 1.0 - unit / 2.0];
+        let (found, _) = stepped(half, 0.0, &steps, 1);
+        assert_eq!(found, due, "{half:?}");
+        assert_eq!(as_on_a_device(|| stepped(half, 0.0, &steps, 1)).0, due, "{half:?}");
+        // Masters add up what is lost: five updates of 0.4 units are two units.
+        let (found, _) = stepped(half, 0.0, &steps, 5);
+        assert_eq!((found[0], found[1]), (1.0, 1.0), "{half:?}");
+        let (masters, _) = stepped(Compute::FP32, 0.0, &steps, 5);
+        assert!((masters[0] - (1.0 + 2.0 * unit)).abs() < 1e-6, "{masters:?}");
+    }
+}
+
+/// 0.1 is not a value of fp16.
+#[test]
+fn without_masters_moments_stay_fp32() {
+    let (weights, velocity) = stepped(Compute(FloatDType::F16), 0.5, &[0.1], 1);
+    assert_eq!((weights, velocity), (vec![0.899_902_34], vec![0.1]));
+}
+
+#[test]
+fn without_masters_a_model_begins_with_rounded_parameters_of_the_phase() {
+    let phase = |weights| {
+        let scaler = LossScaler::new(&LossScalingSpec::None).unwrap();
+        let (rule, schedule) =
+            (OptimizerSpec::Adagrad { initial_accumulator: 0.1 }, ScheduleSpec::Fixed { lr: 1.0 });
+        Phase::single(Box::new(Sums), &rule, &schedule, scaler, None).unwrap().with_weights(weights)
+    };
+    let halves = phase(Compute(FloatDType::F16));
+    assert_eq!(
+        halves.begun(Line::new()).unwrap().weights(),
+        [0.5, -1.0, 2.0, 0.25, 0.099_975_586, 0.199_951_17]
+    );
+    let other = Phase { parameters: Box::new(|path| path == "slope"), ..halves };
+    assert_eq!(other.begun(Line::new()).unwrap().weights(), Line::new().weights());
+    assert_eq!(phase(Compute::FP32).begun(Line::new()).unwrap().weights(), Line::new().weights());
+}
+
 /// Parameters with the names of a dense layer, a recurrent layer and a norm.
 #[derive(Module, Debug)]
 struct Named {

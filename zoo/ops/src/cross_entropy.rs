@@ -1,5 +1,6 @@
 //! Label-smoothed cross-entropy of logits with a fused softmax. It stores neither one-hot targets
-//! nor probabilities, and computes in FP32 for any type of logits.
+//! nor probabilities, and computes in FP32 for any type of logits, unless the pass says otherwise
+//! ([`SmoothedTargets::in_pass`]).
 //!
 //! With the target distribution q (a on the true class, b on each other class), the loss of a row
 //! is `lse(x) - (a - b) x_y - b sum(x) - constant` and its gradient `softmax(x) - q`.
@@ -17,9 +18,11 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 use zoo_recipes::Smoothing;
 
+use super::islands::{self, Shares};
 use super::rounding::{Half, HalfType};
 use super::simd::{exp, max, sum_by, vectorized};
-use super::{has_device_kernels, host};
+use super::{has_device_kernels, has_own_kernels, host};
+use crate::Pass;
 use crate::precision::to_f32;
 
 /// True classes and their smoothing.
@@ -29,6 +32,8 @@ pub struct SmoothedTargets {
     pub(super) true_mass: f64,
     pub(super) other_mass: f64,
     pub(super) constant: f64,
+    /// Type of the computation, if it is not FP32.
+    half: Option<Half>,
 }
 
 impl SmoothedTargets {
@@ -44,7 +49,17 @@ impl SmoothedTargets {
                 (on, off, -(on * on.ln() + (v - 1.0) * off * (off + 1e-20).ln()))
             }
         };
-        Self { classes: classes.into(), true_mass, other_mass, constant }
+        Self { classes: classes.into(), true_mass, other_mass, constant, half: None }
+    }
+
+    /// Computes as the pass computes losses: in FP32, unless this is not one of its islands.
+    pub fn in_pass(self, pass: &Pass) -> Self {
+        Self { half: islands::half_of(pass.compute).filter(|_| !pass.islands().loss), ..self }
+    }
+
+    fn shares(&self, class: u32) -> Shares {
+        let Self { true_mass, other_mass, constant, .. } = *self;
+        Shares { class: class as usize, true_mass, other_mass, constant }
     }
 
     /// The smoothed and the plain loss of a row.
@@ -60,6 +75,9 @@ impl SmoothedTargets {
 
     /// Replaces logits by their gradient.
     fn row_gradient(&self, row: &mut [f32], class: u32, smooth: f32, plain: f32) {
+        if let Some(half) = self.half {
+            return islands::loss_gradient(half, row, &self.shares(class), smooth, plain);
+        }
         softmax_minus(row, smooth + plain, smooth * self.other_mass as f32);
         row[class as usize] -= smooth * (self.true_mass - self.other_mass) as f32 + plain;
     }
@@ -88,6 +106,15 @@ impl CrossEntropyOp for Flex {
         let classes = targets.classes.par_iter();
         let logits = logits.to_contiguous();
         let values = host::Source::new(&logits);
+        if let Some(half) = targets.half {
+            let row = |room: &mut Vec<f32>, (i, &class): (usize, &u32)| {
+                room.resize(vocabulary, 0.0);
+                values.read(i * vocabulary, room);
+                islands::row_loss(half, room, &targets.shares(class))
+            };
+            let rows: Vec<(f32, f32)> = classes.enumerate().map_init(Vec::new, row).collect();
+            return host::tensor(islands::loss(half, &rows).to_vec(), [2], DType::F32);
+        }
         // One row at a time, because the logits are the largest tensor in memory.
         let rows: Vec<(f64, f64)> = classes
             .enumerate()
@@ -204,6 +231,8 @@ pub fn cross_entropy(logits: Tensor<2>, targets: &SmoothedTargets) -> (Tensor<1>
 
 /// Both sums as a tensor `[2]`.
 pub(super) fn sums(logits: Tensor<2>, targets: &SmoothedTargets) -> Tensor<1> {
+    let on_cpu = has_own_kernels(&logits.device());
+    assert!(targets.half.is_none() || on_cpu, "only the CPU computes losses without FP32");
     if has_device_kernels(&logits.device()) {
         return Tensor::from_dispatch(Dispatch::loss(logits.into_dispatch(), targets.clone()));
     }

@@ -2,15 +2,18 @@
 
 use burn::tensor::Tensor;
 
+use crate::islands::Islands;
 use crate::observed::{Observation, Site};
 use crate::precision::Compute;
 use crate::random::Key;
 
-/// Settings of one forward pass: compute type, dropout in training, and an observation.
+/// Settings of one forward pass: compute type, FP32 islands, dropout in training, and an
+/// observation.
 #[derive(Debug, Clone)]
 pub struct Pass {
     /// Type of matrix products.
     pub compute: Compute,
+    islands: Islands,
     dropout: Option<Stream>,
     observation: Option<Observation>,
 }
@@ -25,12 +28,27 @@ struct Stream {
 impl Pass {
     /// A training pass. `step` is the micro-step, counted from the start of the run.
     pub fn training(compute: Compute, seed: u64, step: u64) -> Self {
-        Self { compute, dropout: Some(Stream { seed, step, site: 0 }), observation: None }
+        Self {
+            compute,
+            islands: Islands::ALL,
+            dropout: Some(Stream { seed, step, site: 0 }),
+            observation: None,
+        }
     }
 
     /// An evaluation pass: no dropout.
     pub fn evaluation(compute: Compute) -> Self {
-        Self { compute, dropout: None, observation: None }
+        Self { compute, islands: Islands::ALL, dropout: None, observation: None }
+    }
+
+    /// Sets the operations that are computed in FP32 where products are not.
+    pub fn with_islands(self, islands: Islands) -> Self {
+        Self { islands, ..self }
+    }
+
+    /// The operations that are computed in FP32.
+    pub fn islands(&self) -> Islands {
+        self.islands
     }
 
     /// Reports the gradients of layers' outputs to an observation.

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 use burn::module::Module;
 use burn::tensor::Device;
 use zoo_models::Cost;
+use zoo_models::ops::Islands;
+use zoo_models::precision::Compute;
 use zoo_models::{Objective, Running};
 use zoo_recipes::{Common, ListedTask, Recipe, RecipeOf, TrainSpec};
 use zoo_results::metrics::Scorer;
@@ -251,6 +253,8 @@ pub fn phase<M: Module, B>(recipe: &Common, aim: Aim<M, B>, last_update: Option<
         .with_bias_lr(recipe.train.bias_lr)
         .adapted(recipe.train.larc.as_ref())
         .regularized(recipe.train.regularizer.as_ref())
+        .with_weights(Compute::of_weights(&recipe.precision))
+        .with_islands(Islands::of(&recipe.precision))
         .with_running(aim.running))
 }
 

@@ -1,7 +1,8 @@
 //! Update rules on flat FP32 buffers. Their state is indexed by parameter path.
 //!
 //! Weights and moments are FP32, whatever the compute type is. Coefficients are computed in FP64
-//! and rounded once.
+//! and rounded once. Where training has no FP32 masters, the update rounds the new weights
+//! afterwards.
 
 mod adadelta;
 mod adagrad;

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The `[precision]` block: the type of products. Master weights, optimizer state, gradients of the
-/// weights, softmax, norms and losses are always FP32.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+/// The `[precision]` block: the type of products. Optimizer state is always FP32. So are master
+/// weights, softmax, norms and losses, unless a recipe trains without them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrecisionSpec {
     /// Type of matrix products and convolutions, on every device.
@@ -15,6 +15,62 @@ pub struct PrecisionSpec {
     /// Loss scaling, which keeps small gradients from becoming zero.
     #[serde(default)]
     pub loss_scaling: LossScalingSpec,
+    /// Whether the optimizer updates FP32 master weights.
+    /// `false`: each update is computed in FP32, and the new weights are rounded to `compute`.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub masters: bool,
+    /// Operations of training that are FP32 whatever `compute` is: FP32 islands.
+    #[serde(default, skip_serializing_if = "IslandsSpec::are_all")]
+    pub islands: IslandsSpec,
+}
+
+/// FP32 islands. `false`: computed in `compute`, sums included. Transformers for translation only,
+/// on the CPU only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IslandsSpec {
+    /// Softmax of attention.
+    #[serde(default = "yes")]
+    pub softmax: bool,
+    /// Layer norms.
+    #[serde(default = "yes")]
+    pub norms: bool,
+    /// Cross-entropy, with its softmax and the sum over the batch.
+    #[serde(default = "yes")]
+    pub loss: bool,
+}
+
+impl Default for IslandsSpec {
+    fn default() -> Self {
+        Self { softmax: true, norms: true, loss: true }
+    }
+}
+
+impl IslandsSpec {
+    /// Whether all operations are FP32.
+    pub fn are_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for PrecisionSpec {
+    fn default() -> Self {
+        Self {
+            compute: ComputeType::default(),
+            loss_scaling: LossScalingSpec::default(),
+            masters: yes(),
+            islands: IslandsSpec::default(),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_yes(yes: &bool) -> bool {
+    *yes
 }
 
 /// A floating-point type.

@@ -18,7 +18,7 @@ pub struct Common {
     pub recipe: About,
     /// Length, seed, optimizer, schedule, regularizer, checkpoints.
     pub train: TrainSpec,
-    /// Compute type and loss scaling.
+    /// Compute type, loss scaling and master weights.
     pub precision: PrecisionSpec,
     /// What was published; judged by `zoo reproduce` and `zoo judge`.
     pub claim: Vec<ClaimSpec>,

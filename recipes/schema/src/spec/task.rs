@@ -86,6 +86,11 @@ macro_rules! tasks {
                 match self { $(Self::$variant(recipe) => tasks::$variant::check(recipe, findings)),+ }
             }
 
+            /// Whether the model can train without FP32 islands.
+            pub(crate) fn may_leave_islands(&self) -> bool {
+                match self { $(Self::$variant(recipe) => tasks::$variant::may_leave_islands(recipe)),+ }
+            }
+
             /// Reads a recipe of a task.
             pub(super) fn of_task(task: Task, json: serde_json::Value) -> Result<Self, serde_json::Error> {
                 match task { $(Task::$variant => serde_json::from_value(json).map(Self::$variant)),+ }

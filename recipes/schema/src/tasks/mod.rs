@@ -22,4 +22,9 @@ use crate::validate::Findings;
 pub(crate) trait Checked: TaskTypes {
     /// Checks what a schema cannot say of `[data]`, `[model]`, `[loss]` and `[decode.NAME]`.
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>);
+
+    /// Whether the model can train without FP32 islands (`precision.islands`).
+    fn may_leave_islands(_: &RecipeOf<Self>) -> bool {
+        false
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) fn validate(recipe: &Recipe, root: &Node, arms: &[&str], found: &mut 
         findings.named(name, &format!("decode.{name}"));
     }
     train::validate(recipe, &mut findings);
-    precision::validate(&recipe.precision, &mut findings);
+    precision::validate(recipe, &mut findings);
     claim::validate(recipe, arms, &mut findings);
 }
 

@@ -1,15 +1,36 @@
 //! Checks the `[precision]` block.
 
 use super::Findings;
-use crate::spec::{LossScalingSpec, PrecisionSpec};
+use crate::spec::{ComputeType, LossScalingSpec, Recipe};
 
-pub(super) fn validate(precision: &PrecisionSpec, findings: &mut Findings<'_, '_>) {
+pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
+    let precision = &recipe.precision;
     let range = |min: f64, max: f64, findings: &mut Findings<'_, '_>| {
         findings.above_zero(min, "precision.loss_scaling.scale_min");
         findings.require(min <= max, "precision.loss_scaling.scale_max", || {
             format!("the largest scale, {max}, is less than the least, {min}")
         });
     };
+    if !precision.masters && precision.compute == ComputeType::Fp32 {
+        findings.report_with(
+            "precision.masters",
+            "weights in FP32 are their own masters, so an FP32 arm cannot train without masters",
+            "precision.compute = \"fp16\" or \"bf16\"; or leave `masters` out",
+        );
+    }
+    if !precision.islands.are_all() {
+        findings.require(precision.compute != ComputeType::Fp32, "precision.islands", || {
+            "`precision.compute` is fp32, so softmax, norms and the loss cannot be computed in another type"
+                .to_owned()
+        });
+        if !recipe.may_leave_islands() {
+            findings.report_with(
+                "precision.islands",
+                "this model cannot compute softmax, norms or the loss without FP32",
+                "a translation model whose encoder and decoder are Transformers; or leave `islands` out",
+            );
+        }
+    }
     match &precision.loss_scaling {
         LossScalingSpec::None => {}
         LossScalingSpec::Static { scale } => findings.above_zero(*scale, "precision.loss_scaling.scale"),

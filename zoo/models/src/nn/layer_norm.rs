@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 use super::Init;
-use crate::ops;
+use crate::{Pass, ops};
 
 /// Normalises rows to mean 0 and variance 1 in FP32, then scales and shifts.
 #[derive(Module, Debug)]
@@ -25,6 +25,11 @@ impl LayerNorm {
             bias: init.at("bias").constant([width], 0.0),
             epsilon,
         }
+    }
+
+    /// [`Self::forward`] as the pass computes norms: in FP32, unless this is not one of its islands.
+    pub fn forward_by(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        ops::layer_norm_by(x, self.weight.val(), self.bias.val(), self.epsilon, pass)
     }
 
     /// x `[rows, width]` of any float type -> `[rows, width]` FP32.

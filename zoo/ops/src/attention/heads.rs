@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::super::fp32::{Matrix, Packed, Source, Start, product_strip};
 use super::super::host::room;
+use super::super::islands;
 use super::super::rounding::Half;
 use super::super::simd::{exp, max, sum_by, vectorized};
 use super::{Plan, Segment};
@@ -83,6 +84,39 @@ impl<'a> Head<'a> {
         self.rounded(multiplied(a, b))
     }
 
+    /// Turns scores of the query rows from `first` on into probabilities; masked keys get 0.
+    fn softmax(&self, scores: &mut [f32], first: usize) {
+        let Some(half) = self.plan.softmax else { return probabilities(scores, *self, first) };
+        for (i, row) in scores.chunks_exact_mut(self.segment.keys).enumerate() {
+            let (visible, hidden) = row.split_at_mut(self.visible(first + i));
+            islands::softmax(half, visible);
+            hidden.fill(0.0);
+        }
+    }
+
+    /// Turns gradients of the dropped weights into gradients of the scores, and probabilities into
+    /// dropped weights.
+    fn slopes(&self, slopes: &mut [f32], weights: &mut [f32], first: usize) {
+        let Some(half) = self.plan.softmax else { return slopes_of_scores(slopes, weights, *self, first) };
+        let keys = self.segment.keys;
+        dropped(slopes, *self, first);
+        half.round(slopes);
+        for (i, (slopes, weights)) in
+            slopes.chunks_exact_mut(keys).zip(weights.chunks_exact(keys)).enumerate()
+        {
+            let n = self.visible(first + i);
+            let (visible, hidden) = slopes.split_at_mut(n);
+            islands::slopes_of_scores(half, visible, &weights[..n]);
+            hidden.fill(0.0);
+        }
+        dropped(weights, *self, first);
+    }
+
+    /// Number of keys that a query row attends to.
+    fn visible(&self, row: usize) -> usize {
+        self.plan.segments.visible(self.segment, row)
+    }
+
     /// Blocks of the segment's query rows.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let queries = self.segment.queries;
@@ -100,7 +134,7 @@ impl<'a> Head<'a> {
         for block in self.blocks() {
             let queries = self.queries(q, &block);
             let mut weights = self.product(&Matrix::rows(&queries, block.len(), size, size), &k);
-            probabilities(&mut weights, *self, block.start);
+            self.softmax(&mut weights, block.start);
             dropped(&mut weights, *self, block.start);
             let weights = self.rounded(weights);
             let mixed = multiplied(&Matrix::rows(&weights, block.len(), keys, keys), &v);
@@ -122,9 +156,9 @@ impl<'a> Head<'a> {
             let (rows, first) = (block.len(), self.segment.query + block.start);
             let queries = self.queries(q, &block);
             let mut weights = self.product(&Matrix::rows(&queries, rows, size, size), &key_columns);
-            probabilities(&mut weights, *self, block.start);
+            self.softmax(&mut weights, block.start);
             let mut slopes = self.product(&self.rows(gradient, first, rows), &value_columns);
-            slopes_of_scores(&mut slopes, &mut weights, *self, block.start);
+            self.slopes(&mut slopes, &mut weights, block.start);
             let (weights, slopes) = (self.rounded(weights), self.rounded(slopes));
 
             let upstream = Packed::columns(&self.columns(gradient, first, rows));

@@ -3,10 +3,10 @@
 //!
 //! Rows of all sequences are concatenated without padding: q `[query rows, width]`, k and v
 //! `[key rows, width]`. A [`Segment`] defines which query rows attend to which key rows. Softmax is
-//! FP32; the scores of 256 query rows are held at once. If q, k and v have a half type, so have the
-//! operands and results of all products: scores, weights and their gradients are rounded. Several
-//! segments may share keys if no gradient is computed (the hypotheses of a beam share their
-//! source).
+//! FP32, unless the pass says otherwise; the scores of 256 query rows are held at once. If q, k and
+//! v have a half type, so have the operands and results of all products: scores, weights and their
+//! gradients are rounded. Several segments may share keys if no gradient is computed (the hypotheses
+//! of a beam share their source).
 
 mod heads;
 mod segments;
@@ -39,12 +39,14 @@ pub struct Plan {
     pub(super) segments: Segments,
     pub(super) heads: usize,
     pub(super) mask: Option<Mask>,
+    /// Type of the softmax, if it is not FP32.
+    softmax: Option<Half>,
 }
 
 impl Plan {
     /// `heads` heads over these segments; `mask` is the dropout mask of the weights.
     pub(super) fn new(segments: &Segments, heads: usize, mask: Option<Mask>) -> Self {
-        Self { segments: segments.clone(), heads, mask }
+        Self { segments: segments.clone(), heads, mask, softmax: None }
     }
 }
 
@@ -192,7 +194,11 @@ pub fn attention(
     assert_eq!(q.dims()[1] % heads, 0, "heads divide the width");
     assert!(q.dtype() == k.dtype() && k.dtype() == v.dtype(), "q, k and v have one type");
     let site = pass.output("attention", &q);
-    let plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    let mut plan = Plan::new(segments, heads, Mask::draw(rate, pass));
+    if !pass.islands().softmax {
+        assert!(pass.islands().suit(&q.device()), "only the CPU computes softmax without FP32");
+        plan.softmax = Half::of(q.dtype());
+    }
     // The CPU kernel consists of products, which a CPU without AVX2 does not support.
     let without = has_own_kernels(&q.device()) && !fp32::available();
     let out = match has_device_kernels(&q.device()) && !without {
@@ -269,6 +275,7 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
+    use crate::Islands;
     use crate::parameters::host_values;
     use crate::precision::Compute;
     use crate::random::Key;
@@ -321,6 +328,29 @@ mod tests {
     #[test]
     fn cross_attention_with_dropout_agrees_with_its_composition() {
         assert_close(both(&Segments::across(&[5, 1, 20], &[7, 33, 2]), 26, 42, 0.4));
+    }
+
+    /// FP16, causal, with dropout, longer than one block of queries.
+    #[test]
+    fn softmax_without_fp32_is_near_that_of_fp32() {
+        let device = Device::flex().autodiff();
+        let f16 = Compute(burn::tensor::FloatDType::F16);
+        let segments = Segments::own(&[3, 301], true);
+        let of = |softmax: bool| {
+            let [q, k, v] = [1, 2, 3].map(|stream| draw(stream, 304, &device));
+            let mut pass = Pass::training(f16, 1, 5).with_islands(Islands { softmax, ..Islands::ALL });
+            let [a, b, c] = [&q, &k, &v].map(|x| f16.cast(x.clone()));
+            let out = to_f32(attention(a, b, c, &segments, 3, 0.2, &mut pass));
+            let grads = (out.clone() * Tensor::from_inner(draw(4, 304, &device).inner())).sum().backward();
+            let mut values = vec![host_values(out.inner())];
+            values.extend([q, k, v].map(|x| host_values(x.grad(&grads).unwrap())));
+            values
+        };
+        for (found, due) in of(false).iter().zip(&of(true)) {
+            let largest = due.iter().fold(0f32, |m, x| m.max(x.abs()));
+            let furthest = found.iter().zip(due).fold(0f32, |m, (a, b)| m.max((a - b).abs()));
+            assert!(furthest > 0.0 && furthest < 0.01 * largest, "{furthest} of {largest}");
+        }
     }
 
     /// More rows than one block of queries, and of keys.

@@ -5,13 +5,17 @@
 //! Each mechanism is switched off in turn. The CPU computes FP16 exactly, so the numbers are those
 //! of a tensor core up to the order of FP32 sums.
 
-use burn::tensor::{Device, FloatDType, Tensor};
+use burn::tensor::{Device, FloatDType};
 use zoo_models::Packed;
+use zoo_models::ops::Islands;
 use zoo_models::precision::Compute;
 use zoo_models::random::Key;
 use zoo_models::tasks::translation::{PairBatch, Seq2Seq, TranslationLoss, Vocabularies};
 use zoo_models::{Objective, Pass, parameters};
-use zoo_recipes::{Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Translation};
+use zoo_recipes::tasks::translation::TokenLossSpec;
+use zoo_recipes::{
+    Document, ListedTask, LossScalingSpec, RecipeOf, ScheduleSpec, Selection, Smoothing, Translation,
+};
 use zoo_training::Phase;
 use zoo_training::parts::Unwatched;
 use zoo_training::reduce::Local;
@@ -83,35 +87,26 @@ struct Run {
     skipped: usize,
 }
 
-/// Trains a model. `between` may change the weights after each update.
-fn train(
-    compute: Compute,
-    scaling: &LossScalingSpec,
-    lr: f64,
-    updates: u64,
-    between: &dyn Fn(Tensor<1>) -> Tensor<1>,
-) -> Run {
+/// Trains a model. Weights of type FP32 are masters.
+fn train(compute: Compute, weights: Compute, scaling: &LossScalingSpec, lr: f64, updates: u64) -> Run {
     let recipe = recipe();
     let objective = Box::new(TranslationLoss::new(&recipe.loss));
     let scaler = LossScaler::new(scaling).unwrap();
     let schedule = ScheduleSpec::Fixed { lr };
-    let mut phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
-    let (mut model, mut losses, mut skipped) = (model(&recipe), Vec::new(), 0);
+    let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
+    let mut phase = phase.with_weights(weights);
+    let (mut model, mut losses, mut skipped) = (phase.begun(model(&recipe)).unwrap(), Vec::new(), 0);
     for micro_step in 0..updates {
         let batches = [MicroBatch { position: 0, batch: batch(micro_step) }];
         let around = Surroundings { compute, seed: 3, micro_step, group: 1 };
         let (moved, report) =
             run_phase(&mut phase, (0, 1), model, &batches, around, &mut Local, &mut Unwatched).unwrap();
-        model = parameters::update(moved, |_, value| between(value));
+        model = moved;
         skipped += usize::from(report.skipped);
         losses.push(report.loss());
     }
     let last = &losses[losses.len().saturating_sub(10)..];
     Run { model, loss: last.iter().sum::<f64>() / last.len() as f64, skipped }
-}
-
-fn kept(weights: Tensor<1>) -> Tensor<1> {
-    weights
 }
 
 fn values(model: &Seq2Seq) -> Vec<f32> {
@@ -124,7 +119,7 @@ fn values(model: &Seq2Seq) -> Vec<f32> {
 #[test]
 fn without_loss_scaling_gradients_vanish_and_the_loss_is_worse() {
     let [scaled, unscaled] = [LossScalingSpec::Static { scale: 1024.0 }, LossScalingSpec::None]
-        .map(|scaling| train(F16, &scaling, 3e-3, 25, &kept));
+        .map(|scaling| train(F16, Compute::FP32, &scaling, 3e-3, 25));
     let [lost, saved] = [1.0, 1024.0].map(|scale| vanished(&recipe(), &scaled.model, scale));
     println!("{lost} {saved} of the gradients; losses {} {}", scaled.loss, unscaled.loss);
     assert!(lost > 0.4 && saved < 1e-4, "{lost} {saved}");
@@ -135,15 +130,46 @@ fn without_loss_scaling_gradients_vanish_and_the_loss_is_worse() {
 /// two fp16 values for every weight above 0.02.
 #[test]
 fn without_fp32_masters_updates_vanish() {
-    let in_halves = |weights: Tensor<1>| weights.cast(FloatDType::F16).cast(FloatDType::F32);
-    let start = values(&parameters::update(model(&recipe()), |_, weights| in_halves(weights)));
     let scaling = LossScalingSpec::Static { scale: 1024.0 };
-    let [with, without] = [&kept as &dyn Fn(Tensor<1>) -> Tensor<1>, &in_halves].map(|between| {
-        let end = values(&train(F16, &scaling, 1e-5, 3, between).model);
+    let [with, without] = [Compute::FP32, F16].map(|weights| {
+        let start = values(&parameters::update(model(&recipe()), |_, value| weights.rounded(value)));
+        let end = values(&train(F16, weights, &scaling, 1e-5, 3).model);
         start.iter().zip(&end).filter(|(start, end)| start == end).count() as f64 / end.len() as f64
     });
     println!("{with} {without} of the weights stand still");
     assert!(with < 0.01 && without > 0.5, "{with} {without}");
+}
+
+/// The logarithms of the probabilities of 8,000 words add up to at most -8,000 ln 8,000 = -71,900.
+#[test]
+fn a_smoothed_loss_without_fp32_overflows_at_every_update() {
+    let recipe = recipe();
+    let TokenLossSpec::CrossEntropy { denominator, .. } = recipe.loss;
+    let train = |label_smoothing, islands| {
+        let smoothing = Smoothing::AllClasses;
+        let loss = TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator };
+        let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 1024.0 }).unwrap();
+        let (objective, schedule) = (Box::new(TranslationLoss::new(&loss)), ScheduleSpec::Fixed { lr: 1e-3 });
+        let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
+        let mut phase = phase.with_islands(islands);
+        let around = Surroundings { compute: F16, seed: 3, micro_step: 0, group: 1 };
+        let batches = [MicroBatch { position: 0, batch: batch(0) }];
+        let begun = phase.begun(model(&recipe)).unwrap();
+        let (moved, report) =
+            run_phase(&mut phase, (0, 1), begun, &batches, around, &mut Local, &mut Unwatched).unwrap();
+        (values(&moved), report)
+    };
+    let none = Islands { softmax: false, norms: false, loss: false };
+    let (stays, overflowed) = train(0.1, none);
+    assert!(overflowed.skipped && overflowed.loss() == f64::INFINITY, "{overflowed:?}");
+    assert_eq!(stays, values(&model(&recipe)));
+    let (_, kept) = train(0.1, Islands { loss: true, ..none });
+    assert!(!kept.skipped, "{kept:?}");
+    // Without smoothing the loss is that of FP32, but for its rounding.
+    let ((halves, rounded), (exact, due)) = (train(0.0, none), train(0.0, Islands::ALL));
+    assert!(!rounded.skipped && (rounded.loss() / due.loss() - 1.0).abs() < 0.01, "{rounded:?} {due:?}");
+    assert_ne!(rounded.loss(), due.loss());
+    assert_ne!(halves, exact);
 }
 
 /// Too large a scale becomes infinity in fp16. The update is skipped, and a scaler that backs off
@@ -151,7 +177,7 @@ fn without_fp32_masters_updates_vanish() {
 #[test]
 fn an_overflow_leaves_the_update_out_and_the_scale_falls() {
     let (scale, start) = (2f64.powi(34), values(&model(&recipe())));
-    let one = |compute| train(compute, &LossScalingSpec::Static { scale }, 1e-3, 1, &kept);
+    let one = |compute| train(compute, Compute::FP32, &LossScalingSpec::Static { scale }, 1e-3, 1);
     let too_large = one(F16);
     assert_eq!((too_large.skipped, values(&too_large.model) == start), (1, true));
     let in_fp32 = one(Compute::FP32);
@@ -163,7 +189,7 @@ fn an_overflow_leaves_the_update_out_and_the_scale_falls() {
         step_factor: 2.0,
         step_window: 2_000,
     };
-    let backing_off = train(F16, &backoff, 1e-3, 20, &kept);
+    let backing_off = train(F16, Compute::FP32, &backoff, 1e-3, 20);
     println!("{} of 20 left out", backing_off.skipped);
     assert!((3..20).contains(&backing_off.skipped) && values(&backing_off.model) != start);
 }

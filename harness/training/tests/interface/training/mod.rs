@@ -4,6 +4,7 @@ mod average;
 mod checkpoints;
 mod fixtures;
 mod half_precision;
+mod masters;
 mod resume;
 mod speed;
 mod timing;

@@ -37,4 +37,10 @@ impl Checked for Translation {
             search.check(attends, &format!("decode.{name}"), findings);
         }
     }
+
+    fn may_leave_islands(recipe: &RecipeOf<Self>) -> bool {
+        let (encoder, decoder) = (&recipe.model.encoder, &recipe.model.decoder);
+        matches!(encoder, TokenEncoderSpec::Transformer(_))
+            && matches!(decoder, TokenDecoderSpec::Transformer(_))
+    }
 }

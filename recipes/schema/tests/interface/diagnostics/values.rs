@@ -70,6 +70,46 @@ fn novograds_numbers_are_checked() {
     nvgrad("weight_decay", "epsilon_place", "epsilon_place", "has no key", "of kind `adam`");
 }
 
+#[test]
+fn an_arm_without_masters_is_one_in_half_precision() {
+    let masters = |compute: &str| format!("[arm.fp32.precision]\nmasters = false\ncompute = \"{compute}\"");
+    one(
+        "[arm.fp32.precision]\ncompute = \"fp32\"",
+        &masters("fp32"),
+        "false\ncompute",
+        "an FP32 arm cannot train without masters",
+        "or leave `masters` out",
+    );
+    accepted("[arm.fp32.precision]\ncompute = \"fp32\"", &masters("fp16"));
+    accepted("[arm.fp32.precision]\ncompute = \"fp32\"", &masters("bf16"));
+    one(
+        "[arm.fp32.precision]",
+        "[arm.fp32.precision]\nmaster = false",
+        "master =",
+        "has no key `master`",
+        "did you mean `masters`?",
+    );
+}
+
+#[test]
+fn islands_are_left_by_transformers_in_half_precision() {
+    const FP32: &str = "[arm.fp32.precision]\ncompute = \"fp32\"";
+    let without =
+        |compute: &str| format!("{FP32}\nislands = {{ norms = false }}").replace("fp32\"\n", compute);
+    one(FP32, &without("fp32\"\n"), "islands = { norms", "`precision.compute` is fp32, so softmax", "");
+    accepted(FP32, &without("fp16\"\n"));
+    accepted(FP32, &without("bf16\"\n"));
+    one(FP32, &without("bf16\"\n").replace("norms", "norm"), "norm =", "has no key `norm`", "`norms`?");
+    one_of(
+        "multi30k-lstm",
+        "mixed-unscaled = \"mixed-unscaled\"",
+        "mixed-unscaled = { preset = \"mixed-unscaled\", precision.islands = { loss = false } }",
+        "islands = { loss",
+        "cannot compute softmax, norms or the loss without FP32",
+        "encoder and decoder are Transformers",
+    );
+}
+
 const ADAM: &str =
     "kind = \"adam\"\nbeta1 = 0.9\nbeta2 = 0.98\nepsilon = 1e-8\nepsilon_place = \"raw-root\"\n";
 

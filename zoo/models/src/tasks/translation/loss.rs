@@ -39,7 +39,8 @@ impl Objective<Seq2Seq, PairBatch> for TranslationLoss {
         let logits = model.logits(batch, pass);
         let [_, vocabulary] = logits.dims();
         let targets =
-            SmoothedTargets::new(&batch.target.tokens, vocabulary, self.label_smoothing, self.smoothing);
+            SmoothedTargets::new(&batch.target.tokens, vocabulary, self.label_smoothing, self.smoothing)
+                .in_pass(pass);
         let (loss, nll) = cross_entropy(logits, &targets);
         vec![Term { name: "loss", sum: loss, weight: 1.0 }, Term { name: "nll", sum: nll, weight: 0.0 }]
     }

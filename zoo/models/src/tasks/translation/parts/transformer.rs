@@ -83,14 +83,14 @@ impl Residual {
         sublayer: impl FnOnce(Tensor<2>, &mut Pass) -> Tensor<2>,
     ) -> Tensor<2> {
         let input = match self.place {
-            NormPlace::Pre => ops::stored(norm.forward(x.clone()), pass.compute),
+            NormPlace::Pre => ops::stored(norm.forward_by(x.clone(), pass), pass.compute),
             NormPlace::Post => x.clone(),
         };
         let output = sublayer(input, pass);
         let sum = ops::stored(ops::add_dropped(x, output, self.dropout, pass), pass.compute);
         match self.place {
             NormPlace::Pre => sum,
-            NormPlace::Post => ops::stored(norm.forward(sum), pass.compute),
+            NormPlace::Post => ops::stored(norm.forward_by(sum, pass), pass.compute),
         }
     }
 }
@@ -269,7 +269,7 @@ impl TokenDecoder for TransformerDecoder {
 /// Applies the norm after the last layer, if there is one.
 fn finish(norm: &Option<LayerNorm>, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
     match norm {
-        Some(norm) => ops::stored(norm.forward(x), pass.compute),
+        Some(norm) => ops::stored(norm.forward_by(x, pass), pass.compute),
         None => x,
     }
 }
