@@ -1,30 +1,14 @@
 //! `zoo profile` by the real binary: tables, JSON, CSV and a picture, of a recipe and of a run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, files};
 
 const SMOKE: [&str; 4] = ["profile", "reversal-transformer", "--tier", "smoke"];
 const QUANTITIES: [&str; 5] = ["activation_gradients", "weight_gradients", "weights", "updates", "ratios"];
-
-/// Every file of a folder with its content.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => {
-                found.insert(path.clone(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
 
 /// Number of values of a histogram in JSON; checks that its parts add up to it.
 fn values(histogram: &Value) -> u64 {
