@@ -158,10 +158,11 @@ Examples:
   zoo profile reversal-transformer --tier smoke
   zoo profile multi30k-transformer-tiny --arm fp32 --update 1,100,1000 --svg exponents.svg
   zoo profile ~/.local/share/zoo/runs/RUN --layer decoder --format json
+  zoo profile @last --save && zoo report @last
 
 Trains a copy in a scratch folder up to the last named update. Records nothing and leaves RUN as it
-is. Profile an FP32 arm: in FP16, values that are lost are zeros already. docs/mixed-precision.md
-describes the columns.")]
+is, but for profile.json with --save. Profile an FP32 arm: in FP16, values that are lost are zeros
+already. docs/mixed-precision.md describes the columns.")]
     Profile(ProfileArgs),
     /// Compute an update of a run again, and name the first tensor that another type changes
     #[command(after_help = self::replay::EXAMPLES)]

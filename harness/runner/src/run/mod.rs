@@ -19,6 +19,7 @@ pub mod ready;
 pub mod recorder;
 pub mod replay;
 mod samples;
+pub mod saved_profile;
 pub mod sweep;
 mod tensors;
 pub mod timed_arm;
