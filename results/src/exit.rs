@@ -26,7 +26,7 @@ pub enum Exit {
     Damaged = 7,
     /// The device does not exist, or support for it is not built in.
     Device = 8,
-    /// `align` or `verify` found a difference.
+    /// `align`, `verify` or `replay` found a difference.
     Mismatch = 9,
     /// At least one claim is NOT REPRODUCED, or `regress` found a result worse than the recorded
     /// one.
@@ -76,7 +76,7 @@ impl Exit {
             Self::Interrupted => "interrupted; the same command resumes the run",
             Self::Damaged => "ledger, bundle, hypotheses or checkpoint do not match their digests",
             Self::Device => "the device is not available or not built in",
-            Self::Mismatch => "`align` or `verify` found a difference",
+            Self::Mismatch => "`align`, `verify` or `replay` found a difference",
             Self::NotReproduced => "at least one claim is NOT REPRODUCED, or worse than what was recorded",
             Self::Inconclusive => "no claim is NOT REPRODUCED, at least one is INCONCLUSIVE",
             Self::NothingComparable => "claims were judged and none was comparable",

@@ -8,6 +8,7 @@ pub mod ledger;
 pub mod metrics;
 pub mod profile;
 pub mod regress;
+pub mod replay;
 pub mod report;
 pub mod statistics;
 pub mod verdict;

@@ -1,5 +1,6 @@
 //! Calls of `zoo` in temporary homes.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,6 +93,21 @@ impl Ended {
         assert!(line.is_some_and(|line| line.contains(error)), "{error:?} is not in\n{}", self.stderr);
         assert!(self.stderr.lines().any(|line| line.starts_with("hint: ")), "no hint in\n{}", self.stderr);
     }
+}
+
+/// Every file of a folder with its content.
+pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => {
+                found.insert(path.clone(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
 }
 
 /// The repository's root.

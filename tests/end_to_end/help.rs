@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "list",
     "show",
     "check",
@@ -11,6 +11,7 @@ const COMMANDS: [&str; 24] = [
     "runs",
     "log",
     "profile",
+    "replay",
     "evaluate",
     "export",
     "new",

@@ -18,6 +18,7 @@ mod parts;
 mod profiling;
 mod recipes;
 mod regressing;
+mod replaying;
 mod reporting;
 mod reproducing;
 mod resume;

@@ -1,30 +1,14 @@
 //! `zoo profile` by the real binary: tables, JSON, CSV and a picture, of a recipe and of a run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, files};
 
 const SMOKE: [&str; 4] = ["profile", "reversal-transformer", "--tier", "smoke"];
 const QUANTITIES: [&str; 5] = ["activation_gradients", "weight_gradients", "weights", "updates", "ratios"];
-
-/// Every file of a folder with its content.
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => {
-                found.insert(path.clone(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    found
-}
 
 /// Number of values of a histogram in JSON; checks that its parts add up to it.
 fn values(histogram: &Value) -> u64 {
@@ -150,4 +134,65 @@ fn what_cannot_be_profiled_is_named() {
     let empty = zoo.home().join("empty");
     fs::create_dir(&empty).unwrap();
     zoo.ends_with(2, &["profile", empty.to_str().unwrap()]).says("is not a run folder");
+}
+
+#[test]
+fn a_saved_profile_is_shown_in_the_report_and_changes_nothing_else_of_the_run() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let outcome = zoo.ends_with(0, &call).json();
+    let run = PathBuf::from(outcome["runs"][0].as_str().unwrap());
+    let row = || {
+        let mut rows = zoo.ends_with(0, &["runs", "--format", "json"]).json();
+        let row = rows[0].as_object_mut().unwrap();
+        let (bytes, age) = (row.remove("bytes").unwrap(), row.remove("age_seconds").unwrap());
+        (row.clone(), bytes.as_u64().unwrap(), age.as_u64().unwrap())
+    };
+    // The run was written an hour ago.
+    let hour = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for name in ["trained.json", "log.jsonl", "run.json"] {
+        fs::File::options().append(true).open(run.join(name)).unwrap().set_modified(hour).unwrap();
+    }
+    let (before, (listed, bytes, _)) = (files(&run), row());
+    let page = |name: &str| {
+        zoo.ends_with(0, &["report", run.to_str().unwrap(), "--out", name]);
+        fs::read_to_string(zoo.home().join(name)).unwrap()
+    };
+    assert!(!page("without.html").contains("id=\"profiles\""));
+
+    let save = ["profile", "@last", "--save", "--update", "21,22", "--format", "json"];
+    let report = zoo.ends_with(0, &save).json();
+    let file = run.join("profile.json");
+    let saved: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&saved["format"], &saved["updates"]), (&"zoo-profile-1".into(), &report["updates"]));
+    let mut after = files(&run);
+    let size = after.remove(&file).unwrap().len() as u64;
+    assert_eq!(after, before);
+    let (listed_then, bytes_then, age) = row();
+    assert_eq!((listed_then, bytes_then), (listed, bytes + size));
+    assert!(age >= 3600, "{age}");
+    let again = zoo.ends_with(0, &call).json();
+    assert_eq!(again["runs"][0], outcome["runs"][0], "the same run, which is not trained again");
+    assert_eq!(files(&run).remove(&run.join("log.jsonl")), before.get(&run.join("log.jsonl")).cloned());
+
+    let text = page("with.html");
+    let sentence = format!("Suggested static loss scale: {}, because ", report["suggested"]["scale"]);
+    let sentence = sentence.replace(".0,", ",");
+    for part in [
+        "id=\"profiles\"",
+        "<h3>fp32, seed 1: updates 21, 22</h3>",
+        &sentence,
+        "src=\"data:image/svg+xml;base64,",
+    ] {
+        assert!(text.contains(part), "{part} is not in the page");
+    }
+
+    // Only a saved profile is overwritten, and only a run has a place for one.
+    zoo.ends_with(0, &["profile", "@last", "--save"]);
+    fs::write(&file, "{}").unwrap();
+    zoo.ends_with(2, &["profile", "@last", "--save"]).says("exists and is not a saved profile");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+    zoo.ends_with(2, &[&SMOKE[..], &["--save"]].concat()).says("--save writes into the folder of a run");
+    let noted = zoo.ends_with(0, &["report", run.to_str().unwrap(), "--out", "with.html"]).stderr;
+    assert!(noted.contains("its profile cannot be read"), "{noted}");
 }

@@ -12,6 +12,7 @@ pub use self::ledger::{
     LedgerVerifyArgs, ReportArgs,
 };
 pub use self::profile::ProfileArgs;
+pub use self::replay::ReplayArgs;
 pub use self::runs::{EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
@@ -22,6 +23,7 @@ mod checks;
 mod inputs;
 mod ledger;
 mod profile;
+mod replay;
 mod runs;
 mod scores;
 
@@ -156,11 +158,15 @@ Examples:
   zoo profile reversal-transformer --tier smoke
   zoo profile multi30k-transformer-tiny --arm fp32 --update 1,100,1000 --svg exponents.svg
   zoo profile ~/.local/share/zoo/runs/RUN --layer decoder --format json
+  zoo profile @last --save && zoo report @last
 
 Trains a copy in a scratch folder up to the last named update. Records nothing and leaves RUN as it
-is. Profile an FP32 arm: in FP16, values that are lost are zeros already. docs/mixed-precision.md
-describes the columns.")]
+is, but for profile.json with --save. Profile an FP32 arm: in FP16, values that are lost are zeros
+already. docs/mixed-precision.md describes the columns.")]
     Profile(ProfileArgs),
+    /// Compute an update of a run again, and name the first tensor that another type changes
+    #[command(after_help = self::replay::EXAMPLES)]
+    Replay(ReplayArgs),
     /// Decode and score the weights of a run or checkpoint
     #[command(after_help = "\
 Examples:

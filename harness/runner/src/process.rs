@@ -116,6 +116,7 @@ fn stops_gently(command: &Command) -> bool {
             | Command::Reproduce(_)
             | Command::Bench(_)
             | Command::Profile(_)
+            | Command::Replay(_)
             | Command::Evaluate(_)
             | Command::Explain(_)
             | Command::Regress(_)

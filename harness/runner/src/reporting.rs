@@ -1,6 +1,7 @@
 //! Content of run folders, prepared for a report.
 
 mod evaluations;
+mod profiles;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -93,6 +94,7 @@ pub fn page(context: &Context, wanted: &Wanted) -> Result<Page> {
         made: utc_now(),
         verdicts: verdicts(&opened, record, &entries)?,
         runs: opened.iter().map(|one| run_part(one, record, &entries, &mut missing)).collect(),
+        profiles: profiles::profiles(opened.iter().map(|one| &one.run), &mut missing),
         evaluations: shown,
         missing,
     })

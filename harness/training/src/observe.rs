@@ -10,7 +10,7 @@ use zoo_models::ops::OutputGradients;
 /// here.
 pub trait Observer {
     /// Called before each forward pass. Returns the receiver of the gradients of layers' outputs,
-    /// which are those of the loss times `scale`.
+    /// which are those of the loss times `scale`, and of the outputs if it asks for them.
     fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients>;
 
     /// Called with the gradient of each parameter that the update moves, also if the update is then

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use burn::module::Module;
 use zoo_models::parameters::{self, ParameterError, ParameterValues};
+use zoo_models::precision::Compute;
 use zoo_recipes::{Clock, EvaluatedWeights, Moment};
 
 use crate::average::Average;
@@ -213,6 +214,12 @@ impl<M: Module, B> Trainer<M, B> {
     /// Sets the watch of all further updates.
     pub fn watched_by(&mut self, watch: Box<dyn Watch>) {
         self.watch = watch;
+    }
+
+    /// Sets the type of products of all further updates, to compute an update of the run in another
+    /// type. States that are saved keep the type of the settings, so they are not of the run.
+    pub fn compute_in(&mut self, compute: Compute) {
+        self.settings.compute = compute;
     }
 
     /// The moments of [`Trainer::pause_at`] that the run is at.

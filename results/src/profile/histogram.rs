@@ -3,8 +3,9 @@
 use std::fmt;
 
 use rayon::prelude::*;
+use serde::de::Error as _;
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Number of values of FP32's exponent field.
 const FIELDS: usize = 256;
@@ -198,6 +199,35 @@ impl Serialize for ExponentHistogram {
     }
 }
 
+/// As it was written. The number of all values must be that of the parts.
+impl<'de> Deserialize<'de> for ExponentHistogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Counts {
+            values: u64,
+            zeros: u64,
+            not_finite: u64,
+            exponents: Vec<(i32, u64)>,
+        }
+        let Counts { values, zeros, not_finite, exponents } = Counts::deserialize(deserializer)?;
+        let mut found = Self { zeros, ..Self::default() };
+        found.fields[NOT_FINITE] = not_finite;
+        let mut all = zeros.checked_add(not_finite);
+        for (exponent, count) in exponents {
+            let field = exponent.checked_add(BIAS).and_then(|field| usize::try_from(field).ok());
+            let field = field.filter(|field| *field < NOT_FINITE && found.fields[*field] == 0);
+            let field = field
+                .ok_or_else(|| D::Error::custom(format!("exponent {exponent} twice, or not of FP32")))?;
+            found.fields[field] = count;
+            all = all.and_then(|all| all.checked_add(count));
+        }
+        match all == Some(values) {
+            true => Ok(found),
+            false => Err(D::Error::custom(format!("the parts of {values} values do not add up to them"))),
+        }
+    }
+}
+
 /// Adds the numbers of values by exponent field to the sum of the tables. A block has fewer values
 /// than a counter can hold.
 // Inlined, this loop and the next take twice as long.
@@ -297,5 +327,27 @@ mod tests {
             "values": 4, "zeros": 1, "not_finite": 0, "exponents": [[-1, 1], [1, 2]]
         });
         assert_eq!(json, due);
+    }
+
+    #[test]
+    fn a_histogram_is_read_as_it_was_written() {
+        let written = ExponentHistogram::of(&[0.0, 0.5, -3.0, f32::NAN, TINY, f32::MAX]);
+        let json = serde_json::to_value(&written).unwrap();
+        assert_eq!(serde_json::from_value::<ExponentHistogram>(json.clone()).unwrap(), written);
+        let error = |key: &str, value: serde_json::Value| {
+            let mut json = json.clone();
+            json[key] = value;
+            serde_json::from_value::<ExponentHistogram>(json).unwrap_err().to_string()
+        };
+        assert!(error("values", 7.into()).contains("do not add up"));
+        assert!(error("zeros", u64::MAX.into()).contains("do not add up"));
+        for exponents in [
+            serde_json::json!([[128, 1]]),
+            serde_json::json!([[-128, 1]]),
+            serde_json::json!([[i32::MAX, 1]]),
+        ] {
+            assert!(error("exponents", exponents).contains("not of FP32"));
+        }
+        assert!(error("exponents", serde_json::json!([[0, 1], [0, 1]])).contains("twice"));
     }
 }

@@ -1,6 +1,6 @@
 //! Histograms by the path of a layer or parameter, and patterns of paths.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::histogram::ExponentHistogram;
 
@@ -53,6 +53,20 @@ impl Serialize for ByLayer {
             histogram: &'a ExponentHistogram,
         }
         serializer.collect_seq(self.iter().map(|(path, histogram)| One { path, histogram }))
+    }
+}
+
+/// As it was written.
+impl<'de> Deserialize<'de> for ByLayer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct One {
+            path: String,
+            #[serde(flatten)]
+            histogram: ExponentHistogram,
+        }
+        let all = Vec::<One>::deserialize(deserializer)?;
+        Ok(Self(all.into_iter().map(|one| (one.path, one.histogram)).collect()))
     }
 }
 
@@ -112,5 +126,6 @@ mod tests {
         layers.reverse();
         let json = serde_json::to_value(&layers).unwrap();
         assert_eq!((&json[0]["path"], &json[1]["values"]), (&"a".into(), &3.into()));
+        assert_eq!(serde_json::from_value::<ByLayer>(json).unwrap(), layers);
     }
 }

@@ -1,6 +1,6 @@
 //! The quantities of an update that are profiled, and their histograms over several updates.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::fp16::{SuggestedScale, suggest};
 use super::histogram::ExponentHistogram;
@@ -50,7 +50,7 @@ impl Quantity {
 }
 
 /// One profiled update.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProfiledUpdate {
     /// Number of the update, from 1.
     pub update: u64,
@@ -99,7 +99,7 @@ impl ProfiledUpdate {
 }
 
 /// Profiled updates of one training.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Profile {
     /// The updates in their order.

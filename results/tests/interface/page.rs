@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use zoo_recipes::{ClaimSpec, Document, Selection};
 use zoo_results::metrics::{Resampling, ScoreOptions, Scorer, score};
+use zoo_results::profile::{ByLayer, ExponentHistogram, Profile, ProfiledUpdate};
 use zoo_results::report::page::{
-    EvaluationPart, JudgedPart, Medium, Page, RecipePart, RunPart, Sample, TrainingLog, VerdictsPart,
-    is_page, render,
+    EvaluationPart, JudgedPart, Medium, Page, ProfilePart, RecipePart, RunPart, Sample, TrainingLog,
+    VerdictsPart, is_page, render,
 };
 use zoo_results::verdict::{Evidence, RunScore, judge};
 
@@ -237,4 +238,33 @@ fn a_log_of_a_million_lines_is_a_small_page() {
     assert_sound(&text);
     assert!(text.len() < 120_000, "{} bytes", text.len());
     assert!(text.contains("overflow: 20 updates skipped by fp32, seed 1"));
+}
+
+/// 1 of 4 gradients lies at 2^-30, which FP16 keeps with the scale 2^6.
+#[test]
+fn a_saved_profile_has_a_drawing_the_suggested_scale_and_its_reason() {
+    let mut gradients = ByLayer::default();
+    gradients.add("a", &ExponentHistogram::of(&[0.0, 2f32.powi(-30), 2f32.powi(-20), 1.0]));
+    let update = ProfiledUpdate { update: 21, activation_gradients: gradients, ..ProfiledUpdate::default() };
+    let part = ProfilePart {
+        run: 1,
+        compute: "fp32".into(),
+        from: NASTY.into(),
+        profile: Profile { updates: vec![update] },
+    };
+    let page = Page { profiles: vec![part], ..speech() };
+    let text = render(&page);
+    assert_sound(&text);
+    for part in [
+        "<a href=\"#profiles\">Profiles</a>",
+        "<h3>mixed, seed 1: update 21</h3>",
+        "<p>Suggested static loss scale: 64, because it is the smallest",
+        "<img alt=\"Histograms by exponent, mixed, seed 1, update 21. The table has the shares.\" src=\"data:image/svg+xml;base64,",
+        "<th scope=\"row\">activation gradients</th><td class=\"number\">4</td><td class=\"number\">25.00 %</td>",
+        ">x2^6: &lt; 2^-24</th>",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let without = render(&speech());
+    assert!(!without.contains("Profiles"), "there is no empty section");
 }

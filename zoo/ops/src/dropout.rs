@@ -152,6 +152,20 @@ mod tests {
         assert!(y.iter().all(|&v| v == 0.0 || v == 1.0 / 0.7f32));
     }
 
+    /// So an update in another type has the same masks.
+    #[test]
+    fn masks_do_not_depend_on_the_type() {
+        use burn::tensor::FloatDType;
+        let kept = |compute: Compute| -> Vec<bool> {
+            let x = compute.cast(Tensor::<1>::ones([5000], &Device::flex()));
+            let y = dropout(x, 0.5, &mut Pass::training(compute, 3, 9));
+            host_values(y).into_iter().map(|value| value != 0.0).collect()
+        };
+        let masks = [Compute::FP32, Compute(FloatDType::F16), Compute(FloatDType::BF16)].map(kept);
+        assert!(masks[0].contains(&true) && masks[0].contains(&false));
+        assert!(masks[1..].iter().all(|mask| *mask == masks[0]));
+    }
+
     #[test]
     fn gradient_is_the_same_mask_and_sites_and_steps_differ() {
         let device = Device::flex().autodiff();

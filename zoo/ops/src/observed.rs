@@ -1,10 +1,11 @@
-//! Observation of the gradients of layers' outputs.
+//! Observation of layers' outputs and of their gradients.
 //!
 //! A forward pass may have an [`Observation`] (see [`Pass::observed`](crate::Pass::observed)). Then
 //! the operations with a weight, and attention, hand the gradient of their output to its receiver
 //! when the backward pass computes it: linear layers, convolutions, LSTM, GRU, attention and the
-//! attentive decoder loop. Norms, activation functions, embeddings and sums are not observed. Values
-//! and gradients are the same with and without an observation.
+//! attentive decoder loop. A receiver may ask for the output's values, too; it is handed these in
+//! the forward pass. Norms, activation functions, embeddings and sums are not observed. Values and
+//! gradients are the same with and without an observation.
 //!
 //! An output has the name of the operation's weight: the path of the parameter without `.weight`.
 //! Outputs of several calls with one weight, such as the steps of a loop, share its name. An
@@ -28,8 +29,16 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use super::identity::node;
 use super::{has_own_kernels, host, parameters};
 
-/// Receiver of the gradients of layers' outputs.
+/// Receiver of the gradients of layers' outputs, and of the outputs if it asks for them.
 pub trait OutputGradients: Debug + Send + Sync {
+    /// Whether [`Self::computed`] is called. If not, the values of an output are not read.
+    fn wants_values(&self) -> bool {
+        false
+    }
+
+    /// Called in the forward pass with the values of an output, in FP32.
+    fn computed(&self, _layer: &str, _values: &[f32]) {}
+
     /// Called in the backward pass with the gradient of an output, in FP32. It is that of the loss
     /// that the backward pass started from, so a loss scale is in it.
     fn received(&self, layer: &str, gradient: &[f32]);
@@ -101,7 +110,8 @@ pub struct Site {
     receiver: Arc<dyn OutputGradients>,
 }
 
-/// The output `out` of an operation. With a site, its gradient is handed to the site's receiver.
+/// The output `out` of an operation. With a site, its gradient is handed to the site's receiver, and
+/// its values if the receiver asks for them.
 pub fn observed<const D: usize>(out: Tensor<D>, site: Option<Site>) -> Tensor<D> {
     match site {
         Some(site) => Tensor::from_dispatch(Dispatch::watched(out.into_dispatch(), site)),
@@ -112,7 +122,8 @@ pub fn observed<const D: usize>(out: Tensor<D>, site: Option<Site>) -> Tensor<D>
 /// The operation on backends with custom kernels.
 #[backend_extension(Flex, Autodiff)]
 pub trait ObservedOp: Backend {
-    /// x. Under autodiff, its gradient goes to the receiver.
+    /// x. Its values go to the receiver if it asks for them. Under autodiff, its gradient goes to the
+    /// receiver.
     fn watched(x: FloatTensor<Self>, site: Site) -> FloatTensor<Self>;
 
     /// The gradient, which is handed to the receiver.
@@ -120,7 +131,10 @@ pub trait ObservedOp: Backend {
 }
 
 impl ObservedOp for Flex {
-    fn watched(x: FloatTensor<Self>, _: Site) -> FloatTensor<Self> {
+    fn watched(x: FloatTensor<Self>, site: Site) -> FloatTensor<Self> {
+        if site.receiver.wants_values() {
+            site.receiver.computed(&site.layer, &host::values(&x));
+        }
         x
     }
 
@@ -145,6 +159,7 @@ impl<B: ObservedOp, C: CheckpointStrategy> ObservedOp for Autodiff<B, C> {
             }
         }
         let (x, node) = x.into_parts();
+        let x = B::watched(x, site.clone());
         match Watched.prepare::<C>([node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish(site, x),
             OpsKind::UnTracked(prep) => prep.finish(x),
@@ -171,19 +186,43 @@ mod tests {
         attention, attentive_lstm, convolution, gru, linear, lstm,
     };
 
-    /// Everything that is received, in order.
+    /// Layers with their values, in order.
+    type Layers = Mutex<Vec<(String, Vec<f32>)>>;
+
+    /// Everything that is received.
     #[derive(Debug, Default)]
-    struct Received(Mutex<Vec<(String, Vec<f32>)>>);
+    struct Received {
+        gradients: Layers,
+        /// Values of outputs; `None` if they are not asked for.
+        values: Option<Layers>,
+    }
 
     impl Received {
+        fn with_values() -> Self {
+            Self { values: Some(Mutex::default()), ..Self::default() }
+        }
+
         fn take(&self) -> Vec<(String, Vec<f32>)> {
-            std::mem::take(&mut *self.0.lock().unwrap())
+            std::mem::take(&mut *self.gradients.lock().unwrap())
+        }
+
+        fn take_values(&self) -> Vec<(String, Vec<f32>)> {
+            std::mem::take(&mut *self.values.as_ref().unwrap().lock().unwrap())
         }
     }
 
     impl OutputGradients for Received {
+        fn wants_values(&self) -> bool {
+            self.values.is_some()
+        }
+
+        fn computed(&self, layer: &str, values: &[f32]) {
+            let all = self.values.as_ref().expect("not asked for");
+            all.lock().unwrap().push((layer.to_owned(), values.to_vec()));
+        }
+
         fn received(&self, layer: &str, gradient: &[f32]) {
-            self.0.lock().unwrap().push((layer.to_owned(), gradient.to_vec()));
+            self.gradients.lock().unwrap().push((layer.to_owned(), gradient.to_vec()));
         }
     }
 
@@ -215,7 +254,11 @@ mod tests {
     }
 
     fn observing(module: &Small, compute: Compute) -> (Arc<Received>, Pass) {
-        let received = Arc::new(Received::default());
+        observing_with(module, compute, Received::default())
+    }
+
+    fn observing_with(module: &Small, compute: Compute, received: Received) -> (Arc<Received>, Pass) {
+        let received = Arc::new(received);
         let observation = Observation::of(module, received.clone());
         (received, Pass::training(compute, 1, 1).observed(observation))
     }
@@ -247,6 +290,18 @@ mod tests {
         assert!(close && found[1].1.len() == 4, "{:?} {inner:?}", found[1].1);
     }
 
+    #[test]
+    fn values_of_outputs_are_handed_over_in_the_order_of_the_forward_pass() {
+        let module = Small::new();
+        let (received, pass) = observing_with(&module, Compute::FP32, Received::with_values());
+        let x = Tensor::<2>::from_data([[1.0f32, -2.0]], &Device::flex().autodiff());
+        let first = linear(x, module.first.weight.val(), None, &pass);
+        let second = linear(first.clone(), module.second.weight.val(), None, &pass);
+        let due = [("first", host_values(first.inner())), ("second", host_values(second.inner()))];
+        assert_eq!(received.take_values(), due.map(|(layer, values)| (layer.to_owned(), values)));
+        assert!(received.take().is_empty(), "there are no gradients yet");
+    }
+
     /// Loss and gradients of a small network of linear layers, an LSTM and attention.
     fn run(module: &Small, mut pass: Pass) -> Vec<Vec<f32>> {
         let x = draw(4, [6, 2]);
@@ -274,6 +329,13 @@ mod tests {
             layers.sort();
             let due = [("attention 1", 24), ("first", 24), ("second", 48), ("weight_hh", 12)];
             assert_eq!(layers, due.map(|(layer, values)| (layer.to_owned(), values)));
+
+            let (received, pass) = observing_with(&module, compute, Received::with_values());
+            assert_eq!(run(&module, pass), run(&module, Pass::training(compute, 1, 1)));
+            let forward: Vec<(String, usize)> =
+                received.take_values().into_iter().map(|(layer, values)| (layer, values.len())).collect();
+            let due = [("first", 24), ("second", 48), ("weight_hh", 12), ("attention 1", 24)];
+            assert_eq!(forward, due.map(|(layer, values)| (layer.to_owned(), values)));
         }
     }
 

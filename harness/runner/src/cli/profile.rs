@@ -27,6 +27,9 @@ pub struct ProfileArgs {
     /// Show only layers and parameters whose path contains this; `*` stands for any characters
     #[arg(long, value_name = "PATTERN")]
     pub layer: Option<String>,
+    /// Also write the profile of a RUN into its folder, for `zoo report`: profile.json
+    #[arg(long)]
+    pub save: bool,
     /// Also draw the histograms into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

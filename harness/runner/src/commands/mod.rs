@@ -20,6 +20,7 @@ mod log;
 mod new;
 mod profile;
 mod regress;
+mod replay;
 mod report;
 mod reproduce;
 mod runs;
@@ -50,6 +51,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Log(args) => log::run(context, args),
         Command::Bench(args) => bench::run(context, args),
         Command::Profile(args) => profile::run(context, args),
+        Command::Replay(args) => replay::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),
         Command::New(args) => new::run(context, args),

@@ -12,6 +12,8 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
 use crate::output::{self, Cell, Format, Table};
+use crate::run::folder::Run;
+use crate::run::saved_profile;
 use crate::runs::run_or_recipe;
 use crate::stages::{ProfileReport, Request, Subject, chosen_arms, profile};
 
@@ -22,7 +24,15 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
     if let Some(file) = &args.svg {
         check_figure(file)?;
     }
-    let mut report = profile(context, &subject(context, args)?, &args.updates)?;
+    let subject = subject(context, args)?;
+    if args.save {
+        check_saving(&subject)?;
+    }
+    let mut report = profile(context, &subject, &args.updates)?;
+    if let Some(run) = report.run.as_ref().filter(|_| args.save) {
+        saved_profile::save(run, &report)?;
+        context.progress.note(&format!("wrote {}", context.shown(&saved_profile::path(run))));
+    }
     if let Some(pattern) = &args.layer {
         let matching = report.updates.clone().matching(&Pattern::new(pattern));
         match matching.paths().is_empty() {
@@ -58,6 +68,17 @@ fn check_figure(file: &Path) -> Result<()> {
         }
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::io("read", file, &error)),
         _ => Ok(()),
+    }
+}
+
+/// Refuses to save the profile of a recipe, and to overwrite what is not a saved profile.
+fn check_saving(subject: &Subject) -> Result<()> {
+    match subject {
+        Subject::Run(path) => saved_profile::check(&Run::folder_of(path)?),
+        Subject::Recipe(_) => {
+            Err(Failure::usage("--save writes into the folder of a run, and a recipe has none")
+                .hint("name a run: `zoo runs` lists them"))
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //!   log.jsonl         one line for each logged step, validation and the end
 //!   checkpoints/      states to resume from, and the weights of epochs
 //!   trained.json      result, written when training ends
+//!   profile.json      a profile, written by `zoo profile --save`
 //!   vocabulary/       what the user's own input needs of the data, if its task keeps it
 //!   eval/             for each evaluation set and search: hypotheses, references, scores
 //! ```

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 use zoo_recipes::{Clock, Moment};
 
+use super::log_reader::LogReader;
 use crate::environment::Environment;
+use crate::error::{Failure, Result};
 
 /// The end of an epoch.
 #[derive(Debug, Clone, Deserialize)]
@@ -79,4 +82,110 @@ pub fn commits(path: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// A line of the log on one or several updates: a line of training, or the end of a run with the
+/// updates since the last line of training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoggedUpdates {
+    /// Number of the first update that the line covers.
+    pub first: u64,
+    /// Number of the last update that the line covers.
+    pub last: u64,
+    line: Value,
+}
+
+impl LoggedUpdates {
+    fn of(line: Value) -> Option<Self> {
+        let (last, updates) = (line["update"].as_u64()?, line["updates"].as_u64()?);
+        let first = last.checked_sub(updates.checked_sub(1)?)?;
+        Some(Self { first, last, line })
+    }
+
+    /// A number of the line. `None` if the line does not have it; the inner one, if it was not finite.
+    pub fn number(&self, key: &str) -> Option<Option<f64>> {
+        self.line.get(key).map(Value::as_f64)
+    }
+}
+
+/// What the log says of one update.
+#[derive(Debug, Clone, Default)]
+pub struct OfUpdate {
+    /// The line that covers the update.
+    pub line: Option<LoggedUpdates>,
+    /// Program and machine of the session that made the update, if the log states them.
+    pub environment: Option<Environment>,
+    /// Number of the last update in the log.
+    pub made: u64,
+}
+
+/// What the log of a run says of an update.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn of_update(log: &Path, update: u64) -> Result<OfUpdate> {
+    let mut found = OfUpdate::default();
+    let read = LogReader::new(log).read(|line| {
+        let Ok(mut line) = serde_json::from_slice::<Value>(line) else { return };
+        let at = line["update"].as_u64().unwrap_or(0);
+        match line["event"].as_str() {
+            // The session after the update was made by another one.
+            Some("session") if found.made < update => {
+                found.environment = serde_json::from_value(line["environment"].take()).ok();
+            }
+            Some("train" | "end") if at >= update && found.line.is_none() => {
+                found.line = LoggedUpdates::of(line).filter(|line| line.first <= update);
+            }
+            _ => {}
+        }
+        found.made = found.made.max(at);
+    });
+    read.map_err(|error| Failure::io("read", log, &error))?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_line_of_an_update_is_the_one_that_covers_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log.jsonl");
+        let session = |threads: usize| {
+            let environment = Environment { threads, ..Environment::current("cpu", 1) };
+            json!({ "event": "session", "batch": 0, "environment": environment })
+        };
+        let lines = [
+            session(1),
+            json!({ "event": "train", "update": 5, "updates": 5, "loss": 0.1 }),
+            json!({ "event": "epoch", "update": 6 }),
+            json!({ "event": "train", "update": 7, "updates": 2, "loss": null }),
+            session(2),
+            json!({ "event": "train", "update": 10, "updates": 3, "loss": 0.3 }),
+            json!({ "event": "end", "update": 12, "updates": 2, "loss": 0.4 }),
+            json!({ "event": "left-out", "batch": 12 }),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(&log, text).unwrap();
+        let of = |update: u64| {
+            let OfUpdate { line, environment, made } = of_update(&log, update).unwrap();
+            assert_eq!(made, 12);
+            let line = line.map(|line| (line.first, line.last, line.number("loss")));
+            (line, environment.map(|environment| environment.threads))
+        };
+        assert_eq!(of(1), (Some((1, 5, Some(Some(0.1)))), Some(1)));
+        assert_eq!(of(5), of(1));
+        assert_eq!(of(7), (Some((6, 7, Some(None))), Some(1)));
+        assert_eq!(of(8), (Some((8, 10, Some(Some(0.3)))), Some(2)));
+        assert_eq!(of(12), (Some((11, 12, Some(Some(0.4)))), Some(2)));
+        assert_eq!(of(13), (None, Some(2)));
+        let of_line = of_update(&log, 1).unwrap().line.unwrap();
+        assert_eq!(of_line.number("scale"), None);
+        // A run that ended with a line of training has none at its end.
+        std::fs::write(&log, "{\"event\":\"end\",\"update\":12,\"updates\":0}\n").unwrap();
+        assert_eq!(of(12), (None, None));
+    }
 }

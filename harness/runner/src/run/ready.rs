@@ -14,6 +14,7 @@ use super::evaluate::{Evaluation, Weights, decode_all, load_model};
 use super::folder::{Run, Trained};
 use super::profile::{Profiling, profile};
 use super::recorder::Recorded;
+use super::replay::{Replayed, Replaying, replay};
 use super::sweep::{Swept, SweptWeights};
 use super::timed_arm::{Making, Measurable, first_updates, of_updates};
 use super::train::{Training, train};
@@ -83,6 +84,12 @@ pub trait Ready {
     /// # Errors
     /// Training ends before, or was interrupted.
     fn profile(&self, ctx: &Context, recipe: &Recipe, profiling: &Profiling<'_>) -> Result<Recorded>;
+
+    /// Computes an update of a run again, in a scratch copy.
+    ///
+    /// # Errors
+    /// Training ends before the update, or was interrupted.
+    fn replay(&self, ctx: &Context, recipe: &Recipe, replaying: &Replaying<'_>) -> Result<Replayed>;
 }
 
 impl<T: TaskData> Ready for T {
@@ -139,5 +146,9 @@ impl<T: TaskData> Ready for T {
 
     fn profile(&self, ctx: &Context, recipe: &Recipe, profiling: &Profiling<'_>) -> Result<Recorded> {
         profile(ctx, recipe, self, profiling)
+    }
+
+    fn replay(&self, ctx: &Context, recipe: &Recipe, replaying: &Replaying<'_>) -> Result<Replayed> {
+        replay(ctx, recipe, self, replaying)
     }
 }

@@ -14,6 +14,7 @@ mod plan;
 mod profile;
 mod record;
 mod reevaluate;
+mod replay;
 mod reproduce;
 mod side_by_side;
 mod spending;
@@ -31,6 +32,7 @@ pub use opened::opened;
 pub use plan::plan;
 pub use profile::{ProfileReport, Subject, profile};
 pub use reevaluate::{EvaluateRequest, evaluate, sweep};
+pub use replay::{Compared, Logged, ReplayReport, ReplayRequest, replay};
 pub use reproduce::{Outcome, RunScores, one_run, reproduce};
 
 use zoo_recipes::{Document, Recipe, Resolved, Selection};

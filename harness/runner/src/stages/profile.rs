@@ -143,7 +143,7 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
 }
 
 /// Asks before more than an hour of training or a download of more than a gigabyte.
-fn consent(ctx: &Context, recipe: &Recipe, base: &Path, updates: u64) -> Result<()> {
+pub(super) fn consent(ctx: &Context, recipe: &Recipe, base: &Path, updates: u64) -> Result<()> {
     let seconds = Some(seconds_of(ctx, recipe, base, updates)?);
     let corpus = recipe.data().corpus_to_fetch().map(CorpusDefinition::find).transpose()?;
     let missing = corpus.map(|corpus| corpus.bytes_to_download(&ctx.data_home()));

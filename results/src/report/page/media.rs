@@ -137,6 +137,16 @@ impl Medium {
     }
 }
 
+/// An SVG drawing as an image, so that the page's style does not change its colours.
+pub(super) fn drawing(markup: &mut Markup, svg: String, about: &str, caption: &str) {
+    let medium =
+        Medium { name: String::new(), caption: caption.to_owned(), kind: Kind::Svg, bytes: svg.into_bytes() };
+    markup.element("figure", &[("class", "sample")], |figure| {
+        figure.void("img", &[("alt", about), ("src", &medium.data_uri())]);
+        figure.leaf("figcaption", &[], &medium.caption);
+    });
+}
+
 /// Samples with their pictures and players. SVG is shown as an image, so no script in it runs.
 pub(super) fn samples(markup: &mut Markup, samples: &[Sample]) {
     for sample in samples {

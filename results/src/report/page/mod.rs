@@ -12,6 +12,7 @@ mod head;
 pub(super) mod markup;
 mod media;
 mod model;
+mod profiles;
 pub(super) mod scale;
 mod scores_chart;
 mod sentences;
@@ -21,7 +22,7 @@ mod training_log;
 mod utterances;
 
 pub use media::{Medium, Sample, SampleFile, SampleLine};
-pub use model::{EvaluationPart, JudgedPart, Page, RecipePart, RunPart, VerdictsPart};
+pub use model::{EvaluationPart, JudgedPart, Page, ProfilePart, RecipePart, RunPart, VerdictsPart};
 pub use series::{Point, Series};
 pub use training_log::{SplitCounts, TrainingLog};
 
@@ -65,7 +66,7 @@ pub fn is_page(text: &[u8]) -> bool {
 
 fn contents(body: &mut Markup, page: &Page) {
     type Section = (&'static str, &'static str, fn(&mut Markup, &Page));
-    let sections: [Section; 6] = [
+    let sections: [Section; 7] = [
         ("verdicts", "Verdicts", head::verdicts),
         ("runs", "Runs", |markup, page| {
             head::runs(markup, &page.runs);
@@ -73,15 +74,18 @@ fn contents(body: &mut Markup, page: &Page) {
             head::environment(markup, &page.runs);
         }),
         ("curves", "Curves", curves::curves),
+        (profiles::ID, "Profiles", profiles::profiles),
         ("evaluation", "Evaluation", evaluation::evaluations),
         ("data", "Data", data::data),
         ("recipe", "Recipe", recipe),
     ];
+    // A profile is saved only on demand, so none is missing.
+    let sections = || sections.iter().filter(|(id, ..)| *id != profiles::ID || !page.profiles.is_empty());
     body.leaf("a", &[("class", "skip"), ("href", "#verdicts")], "To the verdicts");
     head::header(body, page);
     body.element("nav", &[("aria-label", "Sections")], |nav| {
         nav.element("ul", &[], |ul| {
-            for (id, title, _) in sections {
+            for (id, title, _) in sections() {
                 ul.element("li", &[], |li| li.leaf("a", &[("href", &format!("#{id}"))], title));
             }
         });
@@ -90,7 +94,7 @@ fn contents(body: &mut Markup, page: &Page) {
         for why in &page.missing {
             tables::missing(main, why);
         }
-        for (id, title, write) in sections {
+        for (id, title, write) in sections() {
             main.line();
             main.element("section", &[("id", id), ("aria-labelledby", &format!("{id}-head"))], |section| {
                 section.leaf("h2", &[("id", &format!("{id}-head"))], title);

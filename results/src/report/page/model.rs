@@ -5,6 +5,7 @@ use zoo_recipes::ClaimSpec;
 use super::media::Sample;
 use super::training_log::TrainingLog;
 use crate::metrics::MetricValue;
+use crate::profile::Profile;
 use crate::verdict::Verdict;
 
 /// The runs of one recipe.
@@ -20,6 +21,8 @@ pub struct Page {
     pub verdicts: VerdictsPart,
     /// The runs.
     pub runs: Vec<RunPart>,
+    /// Saved profiles of the runs.
+    pub profiles: Vec<ProfilePart>,
     /// Evaluations of the runs.
     pub evaluations: Vec<EvaluationPart>,
     /// Missing data, with reasons.
@@ -92,6 +95,19 @@ impl RunPart {
     pub fn name(&self) -> String {
         format!("{}, seed {}", self.arm, self.seed)
     }
+}
+
+/// The saved profile of one run.
+#[derive(Debug, Clone, Default)]
+pub struct ProfilePart {
+    /// Index of the run.
+    pub run: usize,
+    /// Type of matrix products of the profiled updates.
+    pub compute: String,
+    /// Program and machine that made the profile, in words.
+    pub from: String,
+    /// The profiled updates.
+    pub profile: Profile,
 }
 
 /// An evaluation set decoded with a search, by one run.
