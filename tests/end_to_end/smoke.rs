@@ -130,7 +130,12 @@ fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_typ
         let weights = newest_weights(run);
         assert!(weights.len() > 1_000, "{arm}");
         let (fp16, bf16) = (weights.iter().all(is_fp16), weights.iter().all(is_bf16));
-        assert_eq!((fp16, bf16), (*arm == "mixed-no-masters", *arm == "bf16-no-masters"), "{arm}");
+        match *arm {
+            "fp32" => assert!(!fp16 && !bf16),
+            "mixed-no-masters" => assert!(fp16 && !bf16),
+            // Most values of bf16 are values of fp16 too.
+            _ => assert!(bf16),
+        }
     }
     // A run is resumed, judged and used like any other.
     assert_eq!(
