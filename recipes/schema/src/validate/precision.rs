@@ -27,7 +27,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             findings.report_with(
                 "precision.islands",
                 "this model cannot compute softmax, norms or the loss without FP32",
-                "a translation model whose encoder and decoder are Transformers; or leave `islands` out",
+                "a model whose encoder and decoder are Transformers; or leave `islands` out",
             );
         }
     }
