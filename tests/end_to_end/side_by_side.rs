@@ -51,6 +51,22 @@ fn runs_of_several_processes_are_those_of_one() {
 }
 
 #[test]
+fn processes_share_the_threads_unless_their_number_is_given() {
+    let threads = |given: &[&str]| {
+        let zoo = Zoo::new();
+        let call =
+            ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--jobs", "256"];
+        zoo.ends_with(0, &[&call[..], given].concat());
+        let run = run_folders(&zoo, "reversal-transformer.smoke").remove(0);
+        let card: Value = serde_json::from_slice(&std::fs::read(run.join("run.json")).unwrap()).unwrap();
+        let note = records(&zoo).pop().unwrap()["notes"][0].as_str().unwrap().to_owned();
+        (card["environment"]["threads"].as_u64().unwrap(), note.split(' ').next().unwrap().to_owned())
+    };
+    assert_eq!(threads(&[]), (1, "1".to_owned()));
+    assert_eq!(threads(&["--threads", "3"]), (3, "3".to_owned()));
+}
+
+#[test]
 fn a_process_that_fails_is_named() {
     let zoo = Zoo::new();
     let recipe = small_copy(&zoo, &[]);

@@ -10,6 +10,7 @@ mod course;
 pub mod infer;
 mod judge;
 mod opened;
+mod own_process;
 mod plan;
 mod profile;
 mod record;

@@ -1,6 +1,6 @@
 //! Ledger records of started, ended and judged runs. Copies their hypotheses next to the ledger.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use zoo_datasets::fetch::sha256_file;
@@ -92,7 +92,10 @@ pub fn judged(
     judged: &[JudgedClaim],
 ) -> Result<(Record, String)> {
     let hash = request.document.hash(request.tier.as_deref(), &request.overrides)?;
-    let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
+    // With `--jobs`, the runs have a part of this process's threads.
+    let of_runs: BTreeSet<usize> = measured.iter().map(|one| one.run.card.environment.threads).collect();
+    let threads = of_runs.first().copied().filter(|_| of_runs.len() == 1).unwrap_or(ctx.threads);
+    let environment = Environment::current(&ctx.device.settled().to_string(), threads);
     let mut record = Record {
         arm: match arms {
             [only] => only.arm.clone(),

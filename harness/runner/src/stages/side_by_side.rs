@@ -2,7 +2,6 @@
 //! a time. A small model uses a part of a GPU, or of a processor with many cores.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use zoo_recipes::Resolved;
 use zoo_results::exit::Exit;
 
 use super::Request;
+use super::own_process;
 use super::reproduce::called;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -46,7 +46,6 @@ pub fn train(ctx: &Context, request: &Request, runs: &[Missing]) -> Result<()> {
     let Some(Missing { resolved: first, .. }) = runs.first() else { return Ok(()) };
     // Once here, so that the processes find fetched files and vocabularies.
     drop(tasks::of(&first.recipe).prepare(ctx, &first.folder, Sets::All)?);
-    let program = program()?;
     let mut waiting = runs.iter();
     let mut processes: Vec<Process> = Vec::new();
     let mut failed = None;
@@ -56,8 +55,9 @@ pub fn train(ctx: &Context, request: &Request, runs: &[Missing]) -> Result<()> {
             && let Some(Missing { resolved, seed, .. }) = waiting.next()
         {
             let arm = resolved.arm.clone().unwrap_or_default();
-            let command = command(&program, ctx, request, &arm, *seed);
-            match Process::start(ctx, command, format!("{arm} seed {seed}")) {
+            let started = command(ctx, request, &arm, *seed)
+                .and_then(|command| Process::start(ctx, command, format!("{arm} seed {seed}")));
+            match started {
                 Ok(process) => processes.push(process),
                 Err(failure) => failed = Some(failure),
             }
@@ -87,34 +87,15 @@ pub fn train(ctx: &Context, request: &Request, runs: &[Missing]) -> Result<()> {
     }
 }
 
-/// This program's file. On Linux the name stays valid if the file is replaced.
-fn program() -> Result<PathBuf> {
-    if cfg!(target_os = "linux") {
-        return Ok("/proc/self/exe".into());
-    }
-    std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
-    })
-}
-
 /// Command line of this program that trains and evaluates one run. The user has consented already.
-fn command(program: &Path, ctx: &Context, request: &Request, arm: &str, seed: u64) -> Command {
+fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Command> {
     let jobs = usize::from(request.jobs.max(1));
     let threads = if ctx.threads_given { ctx.threads } else { (ctx.threads / jobs).max(1) };
-    let mut command = Command::new(program);
-    #[cfg(unix)]
-    if let Some(name) = std::env::args_os().next() {
-        std::os::unix::process::CommandExt::arg0(&mut command, name);
-    }
-    command.args(["reproduce", called(&request.document), "--job", &format!("{arm}:{seed}")]);
-    command.args(["--arms", &request.arms.join(",")]);
-    command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
-    command.args(["--threads", &threads.to_string(), "--yes"]);
+    let words = ["reproduce", called(&request.document), "--arms", &request.arms.join(",")];
+    let mut command = own_process::command(ctx, request, words)?;
+    command.args(["--job", &format!("{arm}:{seed}"), "--threads", &threads.to_string(), "--yes"]);
     command.args(ctx.mirror.iter().flat_map(|mirror| ["--mirror", mirror]));
     command.args(ctx.offline.then_some("--offline"));
-    command.args(ctx.fp32.iter().flat_map(|fp32| ["--fp32", fp32.name()]));
-    command.args(request.tier.iter().flat_map(|tier| ["--tier", tier]));
-    command.args(request.overrides.iter().flat_map(|change| ["--set", change]));
     command.args(request.evals.iter().flat_map(|eval| ["--eval", eval]));
     command.args(request.stop_early.then_some("--stop-early"));
     if let Some(initial) = request.initial.as_ref().filter(|initial| initial.given) {
@@ -124,7 +105,7 @@ fn command(program: &Path, ctx: &Context, request: &Request, arm: &str, seed: u6
         quiet if quiet < 0 => command.arg("--quiet"),
         verbosity => command.args((0..verbosity).map(|_| "--verbose")),
     };
-    command
+    Ok(command)
 }
 
 /// A process that trains and evaluates one run.

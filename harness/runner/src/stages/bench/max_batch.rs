@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::memory::{self, Bytes};
-use crate::stages::Request;
+use crate::stages::{Request, own_process};
 use crate::task::shape::Shape;
 use crate::tasks;
 
@@ -163,16 +163,10 @@ fn of_arm(
 
 /// Command line of this program to try one batch.
 fn command(ctx: &Context, request: &Request, arm: &str, recipe: &str, shape: Shape) -> Result<Command> {
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Internal, format!("cannot find this program's own file: {error}"))
-    })?;
-    let mut command = Command::new(program);
-    command.args(["bench", recipe, "--arms", arm, "--shape", &shape.to_string(), "--probe", "--quiet"]);
-    command.arg("--home").arg(&ctx.home).args(["--device", &ctx.device.settled().to_string()]);
+    let shape = shape.to_string();
+    let words = ["bench", recipe, "--arms", arm, "--shape", &shape, "--probe", "--quiet"];
+    let mut command = own_process::command(ctx, request, words)?;
     command.args(["--threads", &ctx.threads.to_string()]);
-    command.args(ctx.fp32.iter().flat_map(|fp32| ["--fp32", fp32.name()]));
-    command.args(request.tier.iter().flat_map(|tier| ["--tier", tier]));
-    command.args(request.overrides.iter().flat_map(|change| ["--set", change]));
     Ok(command)
 }
 

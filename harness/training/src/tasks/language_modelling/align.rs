@@ -132,8 +132,8 @@ impl LanguageCase {
         Ok(Some(parts.map(given).collect()))
     }
 
-    /// Trains on the two windows in FP32: logits, loss, expected counts of candidates, every gradient and every weight after each
-    /// update must equal PyTorch's. Returns the number of compared tensors.
+    /// Trains on the two windows in FP32: logits, loss, expected counts of candidates, every gradient
+    /// and every weight after each update must equal PyTorch's. Returns the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
