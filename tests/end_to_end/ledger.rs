@@ -77,51 +77,6 @@ fn every_kind_of_tampering_is_named() {
     assert!(zoo.ends_with(0, &["list"]).stderr.contains("left aside"));
 }
 
-#[test]
-fn records_of_another_machine_are_taken_over_once_with_their_outputs() {
-    let run = |zoo: &Zoo, recipe: &str| {
-        zoo.ends_with(0, &["reproduce", recipe, "--tier", "smoke", "--arms", "fp32"]);
-    };
-    let (here, there) = (Zoo::new(), Zoo::new());
-    run(&here, "reversal-transformer");
-    let ledger = |zoo: &Zoo| zoo.home().join("ledger.jsonl");
-    let first = std::fs::read(ledger(&here)).unwrap();
-    std::fs::write(ledger(&there), &first).unwrap();
-    run(&there, "reversal-rnn-rnn");
-    run(&here, "reversal-conv-conv");
-    let other = ledger(&there).display().to_string();
-    let merged = here.ends_with(0, &["ledger", "merge", &other, "--format", "json"]).json();
-    // A start and an end; the two that both have are left out.
-    assert_eq!((&merged["records"], &merged["known"], &merged["files"]), (&2.into(), &2.into(), &1.into()));
-    let head = merged["head"].as_str().unwrap();
-    here.ends_with(0, &["ledger", "verify", "--head", head]);
-    let rechecked = here.ends_with(0, &["ledger", "recheck", "--format", "json"]).json();
-    assert_eq!(rechecked["disagreements"], serde_json::json!([]));
-    let listed = here.ends_with(0, &["ledger", "list", "--format", "json"]).json();
-    let recipes: Vec<&str> =
-        listed.as_array().unwrap().iter().map(|record| record["recipe"].as_str().unwrap()).collect();
-    let due = ["reversal-transformer", "reversal-conv-conv", "reversal-rnn-rnn"];
-    assert_eq!(recipes, due.map(|recipe| [recipe; 2]).concat());
-    let again = here.ends_with(0, &["ledger", "merge", &other]).stdout;
-    assert!(again.contains("0 records and 0 files taken over, 4 records were there"), "{again}");
-
-    // Nothing is appended if an output is missing or differs.
-    let third = Zoo::new();
-    third.ends_with(7, &["ledger", "merge", &other]).says("reversal-transformer");
-    std::fs::write(ledger(&third), first).unwrap();
-    let outputs = there.home().join("hypotheses/reversal-rnn-rnn.smoke");
-    let run = std::fs::read_dir(outputs).unwrap().next().unwrap().unwrap().path();
-    let file = std::fs::read_dir(run).unwrap().next().unwrap().unwrap().path();
-    let whole = std::fs::read(&file).unwrap();
-    std::fs::write(&file, "changed").unwrap();
-    third.ends_with(7, &["ledger", "merge", &other]).says("does not have the digest");
-    assert_eq!(third.ends_with(0, &["ledger", "verify", "--format", "json"]).json()["records"], 2);
-    assert!(!third.home().join("hypotheses").exists());
-    std::fs::write(&file, whole).unwrap();
-    third.ends_with(0, &["ledger", "merge", &other]);
-    third.ends_with(4, &["ledger", "merge", "nothing.jsonl"]).says("there is no ledger");
-}
-
 /// Recomputes the hash chain of edited lines, as a forger could.
 fn chained_anew(text: &str) -> String {
     let mut previous = "0".repeat(64);

@@ -13,6 +13,7 @@ mod judging;
 mod language_modelling;
 mod ledger;
 mod looks;
+mod merging;
 mod own_data;
 mod parts;
 mod profiling;
