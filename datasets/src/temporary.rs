@@ -18,7 +18,7 @@ pub(crate) const UNPACKING: &str = ".unpacking-";
 /// Prefix of the name of a folder in which text is prepared.
 pub(crate) const PREPARING: &str = ".preparing-";
 /// Prefix of the name of a folder in which a copy of a run is trained.
-pub const PROFILING: &str = ".profiling-";
+pub const SCRATCH: &str = ".scratch-";
 /// Suffix of the name of the lock file beside a folder.
 const LOCK: &str = ".lock";
 /// A folder without a lock comes from an earlier version. It counts as dead if nothing in it
@@ -96,7 +96,7 @@ pub(crate) fn remove_dead(folder: &Path) {
         let (path, name) = (entry.path(), entry.file_name());
         let Some(name) = name.to_str() else { continue };
         let Ok(kind) = entry.file_type() else { continue };
-        let ours = [UNPACKING, PREPARING, PROFILING].iter().any(|prefix| name.starts_with(prefix));
+        let ours = [UNPACKING, PREPARING, SCRATCH].iter().any(|prefix| name.starts_with(prefix));
         if kind.is_file() && is_temporary(name) {
             let _ = lock_dead(&path).map(|_lock| fs::remove_file(&path));
         } else if kind.is_file() && ours && name.ends_with(LOCK) {

@@ -1,6 +1,6 @@
 //! Comparison of one update that was computed twice, tensor by tensor.
 //!
-//! Everything here is pure. The program that trains hands over the tensors.
+//! This module reads and writes no files. The program that trains hands over the tensors.
 
 use std::collections::HashMap;
 
@@ -212,13 +212,6 @@ impl TensorDifferences {
     pub fn is_within(&self) -> bool {
         self.unpaired == 0 && self.rows.iter().all(|row| !row.exceeds)
     }
-
-    /// The row with the largest relative error; one that is not finite is the largest.
-    #[must_use]
-    pub fn worst(&self) -> Option<&TensorDifference> {
-        let size = |row: &&TensorDifference| row.relative_error.unwrap_or(f64::INFINITY);
-        self.rows.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
-    }
 }
 
 /// Sums over the values of two tensors.
@@ -246,7 +239,8 @@ impl Sums {
 
     fn with(self, a: f32, b: f32) -> Self {
         let (x, y) = (f64::from(a), f64::from(b));
-        let error = (x - y).abs();
+        // Equal infinities do not differ.
+        let error = if a.to_bits() == b.to_bits() { 0.0 } else { (x - y).abs() };
         self.plus(Self {
             difference: error * error,
             reference: y * y,
@@ -348,7 +342,7 @@ mod tests {
     #[test]
     fn tensors_are_paired_by_layer_and_call_and_the_first_that_exceeds_is_named() {
         let mut comparison = TensorComparison::new(Reference::First, Limits::all(0.01));
-        // The first computation of an update that is then skipped counts no more.
+        // The first computation of an update that is then skipped is not counted.
         computed(&mut comparison, 5.0);
         comparison.begin_first();
         computed(&mut comparison, 0.0);
@@ -372,9 +366,17 @@ mod tests {
         let name = |row: Option<&TensorDifference>| row.map(|row| (row.layer.clone(), row.call));
         assert_eq!(name(found.first_forward()), Some(("b".to_owned(), 1)));
         assert_eq!(name(found.first_backward()), Some(("a".to_owned(), 1)));
-        assert_eq!(name(found.worst()), Some(("b".to_owned(), 1)));
         assert_eq!(found.first_backward().unwrap().largest_error, Some(0.125), "without the loss scale");
         assert!(!found.is_within());
+    }
+
+    #[test]
+    fn equal_infinities_do_not_differ_and_unequal_ones_do() {
+        let infinite = [1.0, f32::INFINITY, f32::NAN];
+        let same = compared(Reference::First, 0.0, &infinite, &infinite);
+        assert_eq!((same.relative_error, same.exceeds, same.not_finite), (Some(0.0), false, [2, 2]));
+        let other = compared(Reference::First, 0.5, &infinite, &[1.0, f32::NEG_INFINITY, f32::NAN]);
+        assert_eq!((other.relative_error, other.exceeds), (None, true));
     }
 
     #[test]

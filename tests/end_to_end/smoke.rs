@@ -137,7 +137,7 @@ fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_typ
             _ => assert!(bf16),
         }
     }
-    // A run is resumed, judged and used like any other.
+    // A second call reuses the runs, and they are used like any other.
     assert_eq!(
         zoo.ends_with(WORKED, &["reproduce", name, "--tier=smoke", "--arms", &list, "--format=json"]).json()
             ["judged"],

@@ -49,9 +49,9 @@ pub enum TrainError {
     /// The settings are invalid.
     #[error("{0}\nhint: see the `[train]` block of the recipe")]
     Settings(String),
-    /// The device cannot compute softmax, norms or the loss without FP32.
+    /// The device cannot compute softmax, norms or the loss in a half type.
     #[error(
-        "only the CPU trains without FP32 islands (`precision.islands`)\nhint: --device cpu, or another arm"
+        "training without FP32 islands (`precision.islands`) needs a CPU with AVX2\nhint: --device cpu, or another arm"
     )]
     Islands,
     /// The checkpoint belongs to another run.

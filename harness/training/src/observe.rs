@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use zoo_models::ops::OutputGradients;
+use zoo_models::ops::OutputReceiver;
 
 /// Observer of the values of one update. Its methods are called in the order in which they stand
 /// here.
 pub trait Observer {
     /// Called before each forward pass. Returns the receiver of the gradients of layers' outputs,
     /// which are those of the loss times `scale`, and of the outputs if it asks for them.
-    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients>;
+    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputReceiver>;
 
     /// Called with the gradient of each parameter that the update moves, also if the update is then
     /// skipped. It is summed over micro-batches and workers and divided by the loss scale, before
@@ -87,14 +87,14 @@ mod tests {
         }
     }
 
-    impl OutputGradients for Observing {
+    impl OutputReceiver for Observing {
         fn received(&self, layer: &str, gradient: &[f32]) {
             self.saw(Seen::Output(layer.to_owned(), gradient.to_vec()));
         }
     }
 
     impl Observer for Observing {
-        fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients> {
+        fn outputs(&mut self, scale: f64) -> Arc<dyn OutputReceiver> {
             self.saw(Seen::Scale(scale));
             Arc::new(self.clone())
         }

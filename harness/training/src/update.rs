@@ -75,8 +75,8 @@ pub struct Phase<M, B> {
     pub bias_lr: f64,
     /// The L2 penalty.
     pub l2: Option<RegularizerSpec>,
-    /// Type to whose values the weights are rounded: FP32 where they are masters. Other types hold
-    /// for this phase's parameters that have a gradient, not for running statistics and moments.
+    /// Type to whose values the weights are rounded: FP32 where they are masters. An update rounds this
+    /// phase's parameters that have a gradient, not running statistics and moments.
     pub weights: Compute,
     /// Operations that training computes in FP32 where products are not. Validation and searches
     /// compute all of them in FP32.
@@ -177,11 +177,11 @@ impl<M, B> Phase<M, B> {
 }
 
 impl<M: Module, B> Phase<M, B> {
-    /// A model as this phase begins to train it: without masters, its parameters are rounded.
-    /// Statistics that start at 0 and 1 do not change.
+    /// A model as this phase begins to train it: without masters, its parameters are rounded, running
+    /// statistics among them.
     ///
     /// # Errors
-    /// The model's device cannot compute without one of FP32's islands.
+    /// The model's device cannot compute without an FP32 island.
     pub fn begun(&self, model: M) -> Result<M, TrainError> {
         if model.devices().iter().any(|device| !self.islands.suit(device)) {
             return Err(TrainError::Islands);

@@ -209,7 +209,12 @@ impl<'de> Deserialize<'de> for ExponentHistogram {
             not_finite: u64,
             exponents: Vec<(i32, u64)>,
         }
+        /// No update has more values, and sums of histograms stay in range.
+        const MOST: u64 = 1 << 40;
         let Counts { values, zeros, not_finite, exponents } = Counts::deserialize(deserializer)?;
+        if values > MOST {
+            return Err(D::Error::custom(format!("{values} values are too many")));
+        }
         let mut found = Self { zeros, ..Self::default() };
         found.fields[NOT_FINITE] = not_finite;
         let mut all = zeros.checked_add(not_finite);

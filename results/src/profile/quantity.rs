@@ -1,6 +1,6 @@
 //! The quantities of an update that are profiled, and their histograms over several updates.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fp16::{SuggestedScale, suggest};
 use super::histogram::ExponentHistogram;
@@ -49,12 +49,17 @@ impl Quantity {
     pub const LARGE_RATIO: i32 = 11;
 }
 
+fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
 /// One profiled update.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ProfiledUpdate {
     /// Number of the update, from 1.
     pub update: u64,
-    /// Loss of the update.
+    /// Loss of the update. JSON has null for a loss that is not finite.
+    #[serde(deserialize_with = "number_or_nan")]
     pub loss: f64,
     /// Learning rate of the update.
     pub lr: f64,

@@ -1,6 +1,6 @@
 //! Label-smoothed cross-entropy of logits with a fused softmax. It stores neither one-hot targets
-//! nor probabilities, and computes in FP32 for any type of logits, unless the pass says otherwise
-//! ([`SmoothedTargets::in_pass`]).
+//! nor probabilities, and computes in FP32 for any type of logits, or in the half type of a pass if
+//! `Islands::loss` is false ([`SmoothedTargets::in_pass`]).
 //!
 //! With the target distribution q (a on the true class, b on each other class), the loss of a row
 //! is `lse(x) - (a - b) x_y - b sum(x) - constant` and its gradient `softmax(x) - q`.
@@ -18,7 +18,7 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 use zoo_recipes::Smoothing;
 
-use super::islands::{self, Shares};
+use super::islands;
 use super::rounding::{Half, HalfType};
 use super::simd::{exp, max, sum_by, vectorized};
 use super::{has_device_kernels, has_own_kernels, host};
@@ -52,14 +52,9 @@ impl SmoothedTargets {
         Self { classes: classes.into(), true_mass, other_mass, constant, half: None }
     }
 
-    /// Computes as the pass computes losses: in FP32, unless this is not one of its islands.
+    /// Computes in FP32, or in the half type of the pass if `loss` is not one of its FP32 islands.
     pub fn in_pass(self, pass: &Pass) -> Self {
-        Self { half: islands::half_of(pass.compute).filter(|_| !pass.islands().loss), ..self }
-    }
-
-    fn shares(&self, class: u32) -> Shares {
-        let Self { true_mass, other_mass, constant, .. } = *self;
-        Shares { class: class as usize, true_mass, other_mass, constant }
+        Self { half: pass.compute.half().filter(|_| !pass.islands().loss), ..self }
     }
 
     /// The smoothed and the plain loss of a row.
@@ -76,7 +71,7 @@ impl SmoothedTargets {
     /// Replaces logits by their gradient.
     fn row_gradient(&self, row: &mut [f32], class: u32, smooth: f32, plain: f32) {
         if let Some(half) = self.half {
-            return islands::loss_gradient(half, row, &self.shares(class), smooth, plain);
+            return islands::loss_gradient(half, row, self, class as usize, [smooth, plain]);
         }
         softmax_minus(row, smooth + plain, smooth * self.other_mass as f32);
         row[class as usize] -= smooth * (self.true_mass - self.other_mass) as f32 + plain;
@@ -110,7 +105,7 @@ impl CrossEntropyOp for Flex {
             let row = |room: &mut Vec<f32>, (i, &class): (usize, &u32)| {
                 room.resize(vocabulary, 0.0);
                 values.read(i * vocabulary, room);
-                islands::row_loss(half, room, &targets.shares(class))
+                islands::row_loss(half, room, &targets, class as usize)
             };
             let rows: Vec<(f32, f32)> = classes.enumerate().map_init(Vec::new, row).collect();
             return host::tensor(islands::loss(half, &rows).to_vec(), [2], DType::F32);

@@ -1,6 +1,7 @@
-//! Layer normalisation over the last dimension, in FP32 (Ba et al. 2016; biased variance, epsilon
-//! inside the root).
+//! Layer normalisation over the last dimension (Ba et al. 2016; biased variance, epsilon inside the
+//! root). In FP32, or in the half type of a pass if `Islands::norms` is false.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::backend::{
@@ -13,13 +14,39 @@ use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use rayon::prelude::*;
 
 use super::host::{self, Source};
+use super::islands;
+use super::rounding::Half;
 use super::simd::{self, fma, sum_by, vectorized};
 use super::{has_device_kernels, has_own_kernels};
+use crate::Pass;
 use crate::precision::to_f32;
 
 /// Number of rows whose parameter gradients one task sums. It is fixed, so that the order of a sum
 /// does not depend on the threads.
 const ROWS: usize = 64;
+
+/// How rows are normalised.
+#[derive(Debug, Clone, Copy)]
+pub struct Norm {
+    /// Addend of the variance.
+    pub(super) epsilon: f32,
+    /// Type of the computation, if it is not FP32. Only the CPU has it.
+    pub(super) half: Option<Half>,
+}
+
+impl Norm {
+    /// A parameter in the type of the computation.
+    fn operand(self, values: Cow<'_, [f32]>) -> Cow<'_, [f32]> {
+        match self.half {
+            None => values,
+            Some(half) => {
+                let mut values = values.into_owned();
+                half.round(&mut values);
+                values.into()
+            }
+        }
+    }
+}
 
 /// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
@@ -31,7 +58,7 @@ pub trait LayerNormOp: Backend {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> FloatTensor<Self>;
 
     /// Gradients of x (in its type), gamma and beta.
@@ -40,7 +67,7 @@ pub trait LayerNormOp: Backend {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
@@ -49,14 +76,19 @@ impl LayerNormOp for Flex {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> FloatTensor<Self> {
         let (x, shape) = (x.to_contiguous(), x.shape());
-        let (values, gamma, beta) = (Source::new(&x), host::values(&gamma), host::values(&beta));
+        let [gamma, beta] = [&gamma, &beta].map(|of| norm.operand(host::values(of)));
+        let values = Source::new(&x);
         let block = ROWS * gamma.len();
         let mut out = host::room(shape.num_elements());
         out.par_chunks_mut(block).enumerate().for_each_init(Vec::new, |room, (i, out)| {
-            forward_rows(out, values.part(i * block, out.len(), room), &gamma, &beta, epsilon);
+            let x = values.part(i * block, out.len(), room);
+            match norm.half {
+                None => forward_rows(out, x, &gamma, &beta, norm.epsilon),
+                Some(half) => islands::forward_rows(half, out, x, &gamma, &beta, norm.epsilon),
+            }
         });
         host::stored(out, shape)
     }
@@ -65,17 +97,23 @@ impl LayerNormOp for Flex {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, gradient) = (x.to_contiguous(), gradient.to_contiguous());
-        let (values, gradients, gamma) = (Source::new(&x), Source::new(&gradient), host::values(&gamma));
+        let (values, gradients) = (Source::new(&x), Source::new(&gradient));
+        let gamma = norm.operand(host::values(&gamma));
         let width = gamma.len();
         let block = ROWS * width;
         let rows = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
             let x = values.part(i * block, out.len(), room);
             let gradient = gradients.part(i * block, out.len(), other);
             let mut sums = vec![0f32; 2 * width];
-            backward_rows(out, x, gradient, &gamma, &mut sums, epsilon);
+            match norm.half {
+                None => backward_rows(out, x, gradient, &gamma, &mut sums, norm.epsilon),
+                Some(half) => {
+                    islands::backward_rows(half, out, x, gradient, &gamma, &mut sums, norm.epsilon);
+                }
+            }
             sums
         };
         let rooms = || (Vec::new(), Vec::new());
@@ -86,6 +124,7 @@ impl LayerNormOp for Flex {
         let mut sums = vec![0f32; 2 * width];
         for part in &partial {
             sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+            norm.half.iter().for_each(|half| half.round(&mut sums));
         }
         let beta = sums.split_off(width);
         (dx, host::tensor(sums, [width], DType::F32), host::tensor(beta, [width], DType::F32))
@@ -146,17 +185,16 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Normalized;
         impl<B: LayerNormOp> Backward<B, 3> for Normalized {
-            type State = Arc<(FloatTensor<B>, FloatTensor<B>, f32)>;
+            type State = Arc<(FloatTensor<B>, FloatTensor<B>, Norm)>;
             fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = grads.consume::<B>(&ops.node);
-                let (x, gamma, epsilon) = &*ops.state;
-                let (dx, dgamma, dbeta) =
-                    B::normalized_backward(x.clone(), gamma.clone(), gradient, *epsilon);
+                let (x, gamma, norm) = &*ops.state;
+                let (dx, dgamma, dbeta) = B::normalized_backward(x.clone(), gamma.clone(), gradient, *norm);
                 for (parent, gradient) in ops.parents.into_iter().zip([dx, dgamma, dbeta]) {
                     if let Some(parent) = parent {
                         grads.register::<B>(parent.id, gradient);
@@ -167,11 +205,10 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
         let ((x, x_node), (gamma, gamma_node), (beta, beta_node)) =
             (x.into_parts(), gamma.into_parts(), beta.into_parts());
         match Normalized.prepare::<C>([x_node, gamma_node, beta_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(
-                Arc::new((x.clone(), gamma.clone(), epsilon)),
-                B::normalized(x, gamma, beta, epsilon),
-            ),
-            OpsKind::UnTracked(prep) => prep.finish(B::normalized(x, gamma, beta, epsilon)),
+            OpsKind::Tracked(prep) => {
+                prep.finish(Arc::new((x.clone(), gamma.clone(), norm)), B::normalized(x, gamma, beta, norm))
+            }
+            OpsKind::UnTracked(prep) => prep.finish(B::normalized(x, gamma, beta, norm)),
         }
     }
 
@@ -179,25 +216,48 @@ impl<B: LayerNormOp, C: CheckpointStrategy> LayerNormOp for Autodiff<B, C> {
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
         _: FloatTensor<Self>,
-        _: f32,
+        _: Norm,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         unreachable!("first-order autodiff: a backward operation runs on the inner backend")
     }
 }
 
-/// Normalises rows of `x` `[rows, width]` of any float type; the result is FP32.
+/// Normalises rows of `x` `[rows, width]` of any float type in FP32; the result is FP32.
 pub fn layer_norm(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {
     let x = if has_own_kernels(&x.device()) { x } else { to_f32(x) };
     if has_device_kernels(&x.device()) {
-        let out = Dispatch::normalized(
-            x.into_dispatch(),
-            gamma.into_dispatch(),
-            beta.into_dispatch(),
-            epsilon as f32,
-        );
-        return Tensor::from_dispatch(out);
+        return normalized_by(x, gamma, beta, Norm { epsilon: epsilon as f32, half: None });
     }
     composed(x, gamma, beta, epsilon)
+}
+
+/// [`layer_norm`], in the half type of the pass if `norms` is not one of its FP32 islands.
+///
+/// # Panics
+/// If it is not, on devices other than the CPU.
+pub fn layer_norm_by(
+    x: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    epsilon: f64,
+    pass: &Pass,
+) -> Tensor<2> {
+    match pass.compute.half().filter(|_| !pass.islands().norms) {
+        None => layer_norm(x, gamma, beta, epsilon),
+        half => {
+            assert!(pass.islands().suit(&x.device()), "only the CPU computes norms without FP32");
+            normalized_by(x, gamma, beta, Norm { epsilon: epsilon as f32, half })
+        }
+    }
+}
+
+fn normalized_by(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, norm: Norm) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::normalized(
+        x.into_dispatch(),
+        gamma.into_dispatch(),
+        beta.into_dispatch(),
+        norm,
+    ))
 }
 
 pub(super) fn composed(x: Tensor<2>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<2> {

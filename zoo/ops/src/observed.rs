@@ -30,7 +30,7 @@ use super::identity::node;
 use super::{has_own_kernels, host, parameters};
 
 /// Receiver of the gradients of layers' outputs, and of the outputs if it asks for them.
-pub trait OutputGradients: Debug + Send + Sync {
+pub trait OutputReceiver: Debug + Send + Sync {
     /// Whether [`Self::computed`] is called. If not, the values of an output are not read.
     fn wants_values(&self) -> bool {
         false
@@ -47,7 +47,7 @@ pub trait OutputGradients: Debug + Send + Sync {
 /// The observation of one forward pass and its backward pass. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct Observation {
-    receiver: Arc<dyn OutputGradients>,
+    receiver: Arc<dyn OutputReceiver>,
     names: Arc<Mutex<Names>>,
 }
 
@@ -61,7 +61,7 @@ struct Names {
 
 impl Observation {
     /// An observation of a pass of this module.
-    pub fn of<M: Module>(module: &M, receiver: Arc<dyn OutputGradients>) -> Self {
+    pub fn of<M: Module>(module: &M, receiver: Arc<dyn OutputReceiver>) -> Self {
         let named = parameters::nodes(module).into_iter().map(|(path, node)| {
             let layer = path.strip_suffix(".weight").unwrap_or(&path);
             (node, layer.to_owned())
@@ -107,7 +107,7 @@ impl Observation {
 #[derive(Debug, Clone)]
 pub struct Site {
     layer: Arc<str>,
-    receiver: Arc<dyn OutputGradients>,
+    receiver: Arc<dyn OutputReceiver>,
 }
 
 /// The output `out` of an operation. With a site, its gradient is handed to the site's receiver, and
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    impl OutputGradients for Received {
+    impl OutputReceiver for Received {
         fn wants_values(&self) -> bool {
             self.values.is_some()
         }

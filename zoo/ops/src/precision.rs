@@ -49,12 +49,15 @@ impl Compute {
         to_f32(self.cast(x))
     }
 
+    /// The half type; `None` for FP32.
+    pub(crate) fn half(self) -> Option<Half> {
+        Half::of(DType::from(self.0))
+    }
+
     /// [`Compute::rounded`] of values on the host, in place.
     pub fn round(self, values: &mut [f32]) {
-        match self.0 {
-            FloatDType::F16 => Half::Fp16.round(values),
-            FloatDType::BF16 => Half::Bf16.round(values),
-            _ => {}
+        if let Some(half) = self.half() {
+            half.round(values);
         }
     }
 }

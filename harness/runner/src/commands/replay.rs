@@ -29,7 +29,7 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit> {
     }
 }
 
-/// The failure that says what differs; `None` if nothing does.
+/// The failure that names the differences; `None` if nothing differs.
 fn difference(report: &ReplayReport) -> Option<Failure> {
     let update = report.update;
     if let Some(logged) = report.logged.as_ref().filter(|logged| !logged.same) {
@@ -38,12 +38,12 @@ fn difference(report: &ReplayReport) -> Option<Failure> {
         let failure =
             Failure::new(Exit::Mismatch, format!("update {update} is not the same: {}", names.join(", ")));
         let changed = report.changed.as_deref().unwrap_or_default();
-        return Some(match changed.iter().find(|one| one.what == "threads") {
-            Some(threads) => failure.hint(format!("--threads {} is as recorded", threads.recorded)),
-            None if !changed.is_empty() => {
-                failure.hint("only the same program on the same machine repeats an update bit for bit")
+        return Some(match changed {
+            [one] if one.what == "threads" => {
+                failure.hint(format!("pass --threads {}, as recorded", one.recorded))
             }
-            None => failure.hint(
+            [_, ..] => failure.hint("only the same program on the same machine repeats an update bit for bit"),
+            [] => failure.hint(
                 "program and machine are the recorded ones as far as the log states them; `zoo doctor` checks this machine",
             ),
         });
@@ -58,7 +58,7 @@ fn difference(report: &ReplayReport) -> Option<Failure> {
     let message = format!("update {update} in {} and {}: {what}", report.compute, compared.compute);
     Some(
         Failure::new(Exit::Mismatch, message)
-            .hint("--limit X sets another limit; docs/mixed-precision.md says what to look for"),
+            .hint("--limit X sets another limit; docs/mixed-precision.md lists likely causes"),
     )
 }
 
@@ -106,13 +106,15 @@ fn of_line(report: &ReplayReport, logged: &Logged, format: Format) -> String {
     let mut out = numbers(logged).render(format);
     let covers = match logged.first == logged.last {
         true => format!("The line of the log covers update {} alone.", logged.last),
-        false => format!(
-            "The line of the log covers updates {} to {}. Gradient norm, loss scale and learning rate are those of \
-             update {}, the other numbers those of all.",
-            logged.first, logged.last, logged.last
-        ),
+        false => format!("The line of the log covers updates {} to {}.", logged.first, logged.last),
     };
     out.push_str(&format!("\n{covers}"));
+    if logged.first < logged.last && logged.numbers.iter().any(|number| number.name == "grad_norm") {
+        out.push_str(&format!(
+            " Gradient norm, loss scale and learning rate are those of update {}, the other numbers those of all.",
+            logged.last
+        ));
+    }
     if logged.first <= report.begun && logged.first < logged.last {
         out.push_str(&format!(" The state has the sums up to update {}.", report.begun));
     }

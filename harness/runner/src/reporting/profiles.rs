@@ -5,7 +5,8 @@ use zoo_results::report::page::ProfilePart;
 use crate::run::folder::Run;
 use crate::run::saved_profile::SavedProfile;
 
-/// The saved profiles of these runs. A run without one has none; one that cannot be read is missing.
+/// The saved profiles of these runs. A run without a saved profile is left out; an unreadable file is
+/// listed in `missing`.
 pub(super) fn profiles<'r>(
     runs: impl Iterator<Item = &'r Run>,
     missing: &mut Vec<String>,
@@ -15,8 +16,9 @@ pub(super) fn profiles<'r>(
         match SavedProfile::of(&run.folder) {
             Ok(None) => {}
             Ok(Some(saved)) => {
-                let here = &saved.environment;
-                let from = format!("zoo {}, commit {}, on {}", here.version, here.sources(), here.hardware());
+                let made_by = &saved.environment;
+                let (version, sources) = (&made_by.version, made_by.sources());
+                let from = format!("zoo {version}, commit {sources}, on {}", made_by.hardware());
                 found.push(ProfilePart { run: at, compute: saved.compute, from, profile: saved.updates });
             }
             Err(why) => {

@@ -1,4 +1,4 @@
-//! What the log of a run says: the programs that took part, and the losses.
+//! Contents of the log of a run: the programs that took part, and the losses.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,7 +99,9 @@ impl LoggedUpdates {
     fn of(line: Value) -> Option<Self> {
         let (last, updates) = (line["update"].as_u64()?, line["updates"].as_u64()?);
         let first = last.checked_sub(updates.checked_sub(1)?)?;
-        Some(Self { first, last, line })
+        // JSON has null for a loss that is not finite.
+        let loss = line.get("loss").is_some_and(|loss| loss.is_number() || loss.is_null());
+        loss.then_some(Self { first, last, line })
     }
 
     /// A number of the line. `None` if the line does not have it; the inner one, if it was not finite.
@@ -113,8 +115,9 @@ impl LoggedUpdates {
 pub struct OfUpdate {
     /// The line that covers the update.
     pub line: Option<LoggedUpdates>,
-    /// Program and machine of the session that made the update, if the log states them.
-    pub environment: Option<Environment>,
+    /// Programs and machines of the sessions that made the updates of the line; `None` where the log
+    /// does not state them.
+    pub environments: Vec<Option<Environment>>,
     /// Number of the last update in the log.
     pub made: u64,
 }
@@ -125,16 +128,25 @@ pub struct OfUpdate {
 /// The log cannot be read.
 pub fn of_update(log: &Path, update: u64) -> Result<OfUpdate> {
     let mut found = OfUpdate::default();
+    // Batch of the last line of training.
+    let mut batch = 0;
     let read = LogReader::new(log).read(|line| {
         let Ok(mut line) = serde_json::from_slice::<Value>(line) else { return };
         let at = line["update"].as_u64().unwrap_or(0);
         match line["event"].as_str() {
-            // The session after the update was made by another one.
-            Some("session") if found.made < update => {
-                found.environment = serde_json::from_value(line["environment"].take()).ok();
+            Some("session") if found.line.is_none() && found.made < update => {
+                // The session before made nothing of the next line if this one begins at its start.
+                if line["batch"].as_u64().unwrap_or(0) <= batch {
+                    found.environments.clear();
+                }
+                found.environments.push(serde_json::from_value(line["environment"].take()).ok());
             }
             Some("train" | "end") if at >= update && found.line.is_none() => {
                 found.line = LoggedUpdates::of(line).filter(|line| line.first <= update);
+            }
+            Some("train") if found.line.is_none() => {
+                batch = line["batch"].as_u64().unwrap_or(0);
+                found.environments.drain(..found.environments.len().saturating_sub(1));
             }
             _ => {}
         }
@@ -146,6 +158,8 @@ pub fn of_update(log: &Path, update: u64) -> Result<OfUpdate> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;
@@ -171,10 +185,11 @@ mod tests {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::write(&log, text).unwrap();
         let of = |update: u64| {
-            let OfUpdate { line, environment, made } = of_update(&log, update).unwrap();
+            let OfUpdate { line, environments, made } = of_update(&log, update).unwrap();
             assert_eq!(made, 12);
             let line = line.map(|line| (line.first, line.last, line.number("loss")));
-            (line, environment.map(|environment| environment.threads))
+            let [environment] = environments.as_slice() else { return (line, None) };
+            (line, environment.as_ref().map(|environment| environment.threads))
         };
         assert_eq!(of(1), (Some((1, 5, Some(Some(0.1)))), Some(1)));
         assert_eq!(of(5), of(1));
@@ -187,5 +202,43 @@ mod tests {
         // A run that ended with a line of training has none at its end.
         std::fs::write(&log, "{\"event\":\"end\",\"update\":12,\"updates\":0}\n").unwrap();
         assert_eq!(of(12), (None, None));
+    }
+    /// A session that begins between two lines made a part of the second one.
+    #[test]
+    fn all_sessions_that_made_a_line_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log.jsonl");
+        let session = |threads: usize, batch: u64| {
+            let environment = Environment { threads, ..Environment::current("cpu", 1) };
+            json!({ "event": "session", "batch": batch, "environment": environment })
+        };
+        let train = |update: u64| json!({ "event": "train", "update": update, "batch": update, "updates": 5, "loss": 0.1 });
+        let lines = [session(1, 0), train(5), session(2, 5), train(10), session(3, 12), train(15)];
+        fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let threads = |update: u64| -> Vec<usize> {
+            let of = of_update(&log, update).unwrap().environments;
+            of.into_iter().map(|environment| environment.unwrap().threads).collect()
+        };
+        assert_eq!(
+            [threads(3), threads(8), threads(11), threads(14)],
+            [vec![1], vec![2], vec![2, 3], vec![2, 3]]
+        );
+    }
+
+    #[test]
+    fn a_damaged_line_covers_no_update() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log.jsonl");
+        for line in [
+            "{\"event\":\"train\",\"update\":20,\"updates\":5}",
+            "{\"event\":\"train\",\"update\":20,\"updates\":5,\"loss\":\"x\"}",
+            "{\"event\":\"train\",\"update\":-20,\"updates\":5,\"loss\":1.0}",
+            "{\"event\":\"train\",\"update\":20,\"updates\":22,\"loss\":1.0}",
+            "[20]",
+            "not JSON",
+        ] {
+            fs::write(&log, format!("{line}\n")).unwrap();
+            assert_eq!(of_update(&log, 20).unwrap().line, None, "{line}");
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod recorder;
 pub mod replay;
 mod samples;
 pub mod saved_profile;
+mod scratch;
 pub mod sweep;
 mod tensors;
 pub mod timed_arm;

@@ -2,9 +2,8 @@
 //! some updates.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use zoo_datasets::temporary::{PROFILING, TemporaryFolder};
+use zoo_datasets::temporary::TemporaryFolder;
 use zoo_models::precision::Compute;
 use zoo_recipes::{EvaluatedWeights, Recipe};
 use zoo_results::exit::Exit;
@@ -16,6 +15,7 @@ use super::data::{Material, TaskData, last_update, phase, typed};
 use super::folder::Run;
 use super::initial::InitialWeights;
 use super::recorder::{Recorded, Recorder};
+use super::scratch::{copy_state, scratch};
 use super::train::fingerprint;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -78,9 +78,7 @@ pub fn profile<T: TaskData>(
     let mut source = material.source(typed, profiling.seed)?;
     let batches = source.epoch_len(0).map_err(|error| Failure::new(Exit::Data, error.to_string()))?;
     let last = last_update(&recipe.train, batches);
-    let failed = |error| Failure::io("make a folder in", &ctx.home, &error);
-    fs::create_dir_all(&ctx.home).map_err(failed)?;
-    let scratch = TemporaryFolder::new_in(&ctx.home, PROFILING).map_err(failed)?;
+    let scratch = scratch(ctx)?;
     // The run may be training: what is profiled is the copy.
     let begun = profiling.run.map_or(Ok(0), |run| copy_newest_state(ctx, run, &scratch))?;
     let wanted = profiling.wanted(begun, last)?;
@@ -155,9 +153,7 @@ fn copy_newest_state(ctx: &Context, run: &Run, scratch: &TemporaryFolder) -> Res
             .hint("profile its recipe instead")
     })?;
     newest.warnings.iter().for_each(|warning| ctx.progress.note(warning));
-    let name = newest.path.file_name().unwrap_or_default();
-    fs::copy(&newest.path, scratch.path().join(name))
-        .map_err(|error| Failure::io("copy", &newest.path, &error))?;
+    copy_state(&newest.path, scratch.path())?;
     Ok(newest.state.counters.update)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zoo_models::ops::OutputGradients;
+use zoo_models::ops::OutputReceiver;
 use zoo_results::profile::{ExponentHistogram, Profile, ProfiledUpdate};
 use zoo_training::TrainError;
 use zoo_training::observe::Observer;
@@ -94,7 +94,7 @@ impl Watch for Recorder {
 }
 
 impl Observer for Recorder {
-    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients> {
+    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputReceiver> {
         Arc::new(Unscaled { recorder: self.clone(), factor: (1.0 / scale) as f32 })
     }
 
@@ -122,7 +122,7 @@ struct Unscaled {
     factor: f32,
 }
 
-impl OutputGradients for Unscaled {
+impl OutputReceiver for Unscaled {
     fn received(&self, layer: &str, gradient: &[f32]) {
         let found = ExponentHistogram::of_scaled(gradient, self.factor);
         self.recorder.record(|update| update.activation_gradients.add(layer, &found));

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use zoo_datasets::temporary::{PROFILING, TemporaryFolder};
 use zoo_models::precision::Compute;
 use zoo_recipes::{EvaluatedWeights, Recipe, ScheduleSpec};
 use zoo_results::exit::Exit;
@@ -20,7 +19,8 @@ use zoo_training::trainer::{Asked, Outcome, Seen, Trainer, Validation};
 
 use super::data::{Batch, Material, Model, TaskData, last_update, phase, typed};
 use super::folder::Run;
-use super::tensors::Tensors;
+use super::scratch::{copy_state, scratch};
+use super::tensors::TensorObserver;
 use super::train::fingerprint;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -71,7 +71,7 @@ pub struct Replayed {
 /// Numbers of one or several updates, as in a line of the log.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Computed {
-    /// Loss over the updates; that of the skipped update if there is no other one.
+    /// Loss over the updates; that of the skipped update if all were skipped.
     pub loss: f64,
     /// Norm of the last update's gradients before clipping.
     pub grad_norm: f64,
@@ -159,12 +159,10 @@ pub fn replay<T: TaskData>(
     let compute = Compute::of(&recipe.precision);
     let fingerprint = fingerprint(task, recipe, &run.card.key, &task.fingerprints())?;
     check_data(run, &fingerprint)?;
-    let failed = |error| Failure::io("make a folder in", &ctx.home, &error);
-    fs::create_dir_all(&ctx.home).map_err(failed)?;
-    let scratch = TemporaryFolder::new_in(&ctx.home, PROFILING).map_err(failed)?;
-    // The run may be training: what goes on is the copy.
+    let scratch = scratch(ctx)?;
+    // The run may be training, so the replay trains the copy.
     if let Some(state) = state {
-        copy(state, scratch.path())?;
+        copy_state(state, scratch.path())?;
     }
     let falls = matches!(recipe.train.schedule, ScheduleSpec::Plateau { .. });
     let trainer = |folder: &Path| -> Result<Trainer<Model<T>, Batch<T>>> {
@@ -195,28 +193,31 @@ pub fn replay<T: TaskData>(
         let batches = task.evaluation(typed, "valid").map_err(|failure| failure.to_string())?;
         Ok(evaluate(objective.as_ref(), model, batches, compute)?.into())
     };
-    let stop = AtomicBool::new(false);
+    let (stop, until) = (AtomicBool::new(false), question.last(update));
     let mut go_on = |trainer: &mut Trainer<Model<T>, Batch<T>>, steps: &mut Steps<'_>| -> Result<()> {
         stop.store(false, Ordering::Relaxed);
         let validation: Option<&mut Validation<'_, Model<T>>> =
             if falls { Some(&mut validate) } else { None };
         let before = trainer.state().counters.batch;
-        let outcome = trainer.run(source.as_mut(), validation, steps, None, &stop)?;
+        let outcome = trainer.run(source.as_mut(), validation, steps, None, &stop);
         let made = trainer.state().counters.update;
         let is_there = made >= steps.until || steps.each && trainer.state().counters.batch > before;
         match outcome {
-            _ if ctx.stopped() => Err(Failure::new(Exit::Interrupted, "interrupted")
-                .hint("run the same command again to start over")),
-            Outcome::Diverged { .. } | Outcome::Finished(_) if !is_there => Err(Failure::new(
-                Exit::Data,
-                format!("training ended after update {made}, before update {}", steps.until),
-            )
-            .hint("it does not repeat the run: compare an earlier update")),
-            _ => Ok(()),
+            // The validation behind the last update decides nothing any more.
+            Err(_) if is_there && steps.until == until && !ctx.stopped() => Ok(()),
+            outcome => match outcome? {
+                _ if ctx.stopped() => Err(Failure::new(Exit::Interrupted, "interrupted")
+                    .hint("run the same command again to start over")),
+                Outcome::Diverged { .. } | Outcome::Finished(_) if !is_there => Err(Failure::new(
+                    Exit::Data,
+                    format!("training ended after update {made}, before update {}", steps.until),
+                )
+                .hint("it does not repeat the run: compare an earlier update")),
+                _ => Ok(()),
+            },
         }
     };
 
-    let until = question.last(update);
     ctx.progress.stage(&format!("compute {} up to update {until}", recipe.recipe.name));
     let mut first = trainer(scratch.path())?;
     let begun = first.state().counters.update;
@@ -224,8 +225,12 @@ pub fn replay<T: TaskData>(
     let mut steps = Steps { ctx, stop: &stop, until: update, each: false, numbers: Vec::new() };
     let replayed = match question {
         Question::Line { first: from, .. } => {
-            // The state has the sums of the line's updates before it.
-            let sums = if begun >= from { first.state().since_log.clone() } else { Sums::default() };
+            // The state has the sums of the line's updates before it, and of attempts at its first one.
+            let sums = if begun.saturating_add(1) >= from {
+                first.state().since_log.clone()
+            } else {
+                Sums::default()
+            };
             steps.numbers = vec![Numbers::new(from, sums), own()];
             go_on(&mut first, &mut steps)?;
             let of_update = steps.numbers.swap_remove(1).computed;
@@ -241,7 +246,7 @@ pub fn replay<T: TaskData>(
                 steps.until = update - 1;
                 go_on(&mut first, &mut steps)?;
             }
-            let tensors = Tensors::new(TensorComparison::new(reference, limits));
+            let tensors = TensorObserver::new(TensorComparison::new(reference, limits));
             first.watched_by(Box::new(tensors.clone()));
             let aside = scratch.path().join("aside");
             (steps.until, steps.each, steps.numbers) = (update, true, vec![own()]);
@@ -279,17 +284,11 @@ fn check_data(run: &Run, fingerprint: &str) -> Result<()> {
     }
 }
 
-fn copy(file: &Path, folder: &Path) -> Result<()> {
-    let name = file.file_name().unwrap_or_default();
-    fs::copy(file, folder.join(name)).map_err(|error| Failure::io("copy", file, &error))?;
-    Ok(())
-}
-
 /// Makes a state, or none, the only content of a folder.
 fn set_aside(state: Option<PathBuf>, folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| Failure::io("remove", folder, &error))?;
     }
     fs::create_dir_all(folder).map_err(|error| Failure::io("make", folder, &error))?;
-    state.map_or(Ok(()), |state| copy(&state, folder))
+    state.map_or(Ok(()), |state| copy_state(&state, folder))
 }

@@ -1,6 +1,6 @@
 //! The saved profile of a run: `profile.json` in its folder.
 //!
-//! The file is no part of what identifies, dates or ends a run.
+//! The file does not affect the key, the age or the state of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -41,6 +41,9 @@ impl SavedProfile {
             Err(error) => return Err(error.to_string()),
         };
         match serde_json::from_slice::<Self>(&text) {
+            Ok(saved) if saved.format == FORMAT && saved.updates.updates.is_empty() => {
+                Err("it has no updates".to_owned())
+            }
             Ok(saved) if saved.format == FORMAT => Ok(Some(saved)),
             Ok(saved) => Err(format!("its format is `{}`, not `{FORMAT}`", saved.format)),
             Err(error) => Err(error.to_string()),
@@ -92,6 +95,7 @@ pub fn save(run: &Path, report: &impl Serialize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use zoo_results::profile::ProfiledUpdate;
 
     use super::*;
 
@@ -100,13 +104,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path();
         assert!(SavedProfile::of(run).unwrap().is_none());
-        let report =
-            json!({ "compute": "fp32", "environment": Environment::current("cpu", 1), "updates": [] });
+        let report = |updates: Profile| json!({ "compute": "fp32", "environment": Environment::current("cpu", 1), "updates": updates });
+        let profile = Profile { updates: vec![ProfiledUpdate::default()] };
+        let (empty, report) = (report(Profile::default()), report(profile.clone()));
+        save(run, &empty).unwrap();
+        assert_eq!(SavedProfile::of(run).unwrap_err(), "it has no updates");
         for _ in 0..2 {
             save(run, &report).unwrap();
         }
         let saved = SavedProfile::of(run).unwrap().unwrap();
-        assert_eq!((saved.compute.as_str(), saved.updates), ("fp32", Profile::default()));
+        assert_eq!((saved.compute.as_str(), saved.updates), ("fp32", profile));
         for other in ["{}", "", "{\"format\":\"zoo-profile-2\"}"] {
             std::fs::write(path(run), other).unwrap();
             assert!(SavedProfile::of(run).is_err(), "{other}");

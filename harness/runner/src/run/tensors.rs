@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zoo_models::ops::OutputGradients;
+use zoo_models::ops::OutputReceiver;
 use zoo_results::replay::{TensorComparison, TensorDifferences, TensorKind};
 use zoo_training::TrainError;
 use zoo_training::observe::Observer;
@@ -10,7 +10,7 @@ use zoo_training::parts::{Part, Watch};
 
 /// Observes the two computations of an update. Clones share what they observe.
 #[derive(Debug, Clone)]
-pub struct Tensors(Arc<Mutex<State>>);
+pub struct TensorObserver(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -18,7 +18,7 @@ struct State {
     is_second: bool,
 }
 
-impl Tensors {
+impl TensorObserver {
     /// An observer of both computations, before the first one.
     pub fn new(comparison: TensorComparison) -> Self {
         Self(Arc::new(Mutex::new(State { comparison, is_second: false })))
@@ -45,7 +45,7 @@ impl Tensors {
     }
 }
 
-impl Watch for Tensors {
+impl Watch for TensorObserver {
     fn begins(&mut self, _: u64) {
         let mut state = self.state();
         if !state.is_second {
@@ -63,8 +63,8 @@ impl Watch for Tensors {
     }
 }
 
-impl Observer for Tensors {
-    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputGradients> {
+impl Observer for TensorObserver {
+    fn outputs(&mut self, scale: f64) -> Arc<dyn OutputReceiver> {
         Arc::new(Outputs { tensors: self.clone(), scale })
     }
 
@@ -80,11 +80,11 @@ impl Observer for Tensors {
 /// Receiver of outputs and of their gradients, which a loss scale multiplied.
 #[derive(Debug)]
 struct Outputs {
-    tensors: Tensors,
+    tensors: TensorObserver,
     scale: f64,
 }
 
-impl OutputGradients for Outputs {
+impl OutputReceiver for Outputs {
     fn wants_values(&self) -> bool {
         true
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     /// An attempt with one layer whose output is `output`.
-    fn attempt(tensors: &mut Tensors, output: f32) {
+    fn attempt(tensors: &mut TensorObserver, output: f32) {
         tensors.begins(7);
         let receiver = tensors.outputs(8.0);
         assert!(receiver.wants_values());
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_last_attempt_in_the_runs_type_is_compared_with_the_other_type() {
-        let mut tensors = Tensors::new(TensorComparison::new(Reference::First, Limits::all(0.4)));
+        let mut tensors = TensorObserver::new(TensorComparison::new(Reference::First, Limits::all(0.4)));
         attempt(&mut tensors, 50.0);
         attempt(&mut tensors, 1.0);
         tensors.begin_second();

@@ -11,7 +11,7 @@ use zoo_results::profile::{Profile, SuggestedScale};
 use zoo_results::statistics::median;
 
 use super::Request;
-use super::opened::opened;
+use super::opened::opened_run;
 use super::plan::seconds_of;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -95,12 +95,7 @@ fn of_recipe(ctx: &Context, request: &Request, updates: &[u64]) -> Result<Profil
 }
 
 fn of_run(ctx: &Context, path: &Path, updates: &[u64]) -> Result<ProfileReport> {
-    let (run, recipe) = opened(path)?;
-    if path.is_file() && path.parent() == Some(run.checkpoints().path()) {
-        let message =
-            format!("{} is a checkpoint: zoo profile starts from the newest state of a run", path.display());
-        return Err(Failure::usage(message).hint(format!("zoo profile {}", run.folder.display())));
-    }
+    let (run, recipe) = opened_run(path, "zoo profile")?;
     let ctx = &ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));
     let begun = run.updates_made();
     let last = updates.iter().copied().max().unwrap_or(begun.saturating_add(1));

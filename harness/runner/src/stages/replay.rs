@@ -10,7 +10,7 @@ use zoo_results::exit::Exit;
 use zoo_results::replay::{Limits, Reference, TensorDifferences};
 use zoo_training::checkpoint::{Checkpoint, read_state};
 
-use super::opened::opened;
+use super::opened::opened_run;
 use super::profile::consent;
 use crate::context::Context;
 use crate::environment::Environment;
@@ -61,8 +61,8 @@ pub struct ReplayReport {
     pub compared: Option<Compared>,
     /// Program and machine of the replay.
     pub environment: Environment,
-    /// What differs between the session that made the update and the replay. `None` if the log does
-    /// not state the session's program and machine.
+    /// What differs between the sessions that made the update and the replay. `None` if the log does
+    /// not state their programs and machines.
     pub changed: Option<Vec<Changed>>,
 }
 
@@ -138,14 +138,7 @@ pub fn replay(ctx: &Context, request: &ReplayRequest) -> Result<ReplayReport> {
             format!("zoo replay reads the values of an update on the CPU, not on {}", ctx.device.settled());
         return Err(Failure::new(Exit::Device, message).hint("--device cpu"));
     }
-    let (run, recipe) = opened(&request.run)?;
-    if request.run.is_file() && request.run.parent() == Some(run.checkpoints().path()) {
-        let message = format!(
-            "{} is a checkpoint: zoo replay chooses the state of a run itself",
-            request.run.display()
-        );
-        return Err(Failure::usage(message).hint(format!("zoo replay {}", run.folder.display())));
-    }
+    let (run, recipe) = opened_run(&request.run, "zoo replay")?;
     let ctx = &ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));
     let update = request.update;
     let of_log = of_update(&run.folder.join("log.jsonl"), update)?;
@@ -196,7 +189,7 @@ pub fn replay(ctx: &Context, request: &ReplayRequest) -> Result<ReplayReport> {
         computed,
         logged: of_log.line.zip(line).map(|(line, computed)| logged(&line, &computed)),
         compared,
-        changed: of_log.environment.map(|recorded| changed(&recorded, &environment)),
+        changed: changed_of_all(&of_log.environments, &environment),
         environment,
     })
 }
@@ -348,6 +341,20 @@ fn logged(line: &LoggedUpdates, computed: &Computed) -> Logged {
     Logged { first: line.first, last: line.last, same, numbers }
 }
 
+/// What differs between the sessions of a line and the replay, each difference once; `None` if the log
+/// does not state all of the sessions' environments.
+fn changed_of_all(recorded: &[Option<Environment>], here: &Environment) -> Option<Vec<Changed>> {
+    let recorded: Option<Vec<&Environment>> = recorded.iter().map(Option::as_ref).collect();
+    let recorded = recorded.filter(|recorded| !recorded.is_empty())?;
+    let mut found: Vec<Changed> = Vec::new();
+    for one in recorded.into_iter().flat_map(|recorded| changed(recorded, here)) {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    Some(found)
+}
+
 /// What a result depends on and differs between two environments.
 fn changed(recorded: &Environment, here: &Environment) -> Vec<Changed> {
     let program = |environment: &Environment| {
@@ -404,5 +411,11 @@ mod tests {
         assert_eq!(found.iter().map(|one| one.what).collect::<Vec<_>>(), ["program", "threads"]);
         assert_eq!(found[1].to_string(), "threads 1 when recorded, 2 here");
         assert!(changed(&here, &here).is_empty());
+        let all = |recorded: &[Option<Environment>]| {
+            changed_of_all(recorded, &here).map(|found| found.iter().map(|one| one.what).collect::<Vec<_>>())
+        };
+        let two = [Some(here.clone()), Some(other.clone()), Some(other)];
+        assert_eq!(all(&two), Some(vec!["program", "threads"]));
+        assert_eq!((all(&two[..1]), all(&[]), all(&[None])), (Some(Vec::new()), None, None));
     }
 }

@@ -202,6 +202,10 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
     let recipe = &resolved.recipe;
     let mut run = request.run(ctx, resolved, seed)?;
     let reused = run.is_trained(request.stop_early)?;
+    if reused {
+        // The card names the program and the threads that trained, not those of this process.
+        run.create(recipe)?;
+    }
     let made = Made { reused, other_programs: run.other_programs()? };
     if made.reused && !made.other_programs.is_empty() {
         ctx.progress.note(&format!(

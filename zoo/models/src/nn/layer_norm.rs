@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use super::Init;
 use crate::{Pass, ops};
 
-/// Normalises rows to mean 0 and variance 1 in FP32, then scales and shifts.
+/// Normalises rows to mean 0 and variance 1, then scales and shifts.
 #[derive(Module, Debug)]
 pub struct LayerNorm {
     /// Shape `[width]`, starts at 1.
@@ -27,7 +27,7 @@ impl LayerNorm {
         }
     }
 
-    /// [`Self::forward`] as the pass computes norms: in FP32, unless this is not one of its islands.
+    /// [`Self::forward`], in the half type of the pass if `norms` is not one of its FP32 islands.
     pub fn forward_by(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         ops::layer_norm_by(x, self.weight.val(), self.bias.val(), self.epsilon, pass)
     }

@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use zoo_models::Pass;
 use zoo_models::nn::{Channels, Conv1d, ConvInit, Init, NormalizedConv1d, NormalizedLinear};
-use zoo_models::ops::{Axis, Observation, OutputGradients};
+use zoo_models::ops::{Axis, Observation, OutputReceiver};
 use zoo_models::precision::Compute;
 
 #[derive(Module, Debug)]
@@ -19,7 +19,7 @@ struct Layers {
 #[derive(Debug, Default)]
 struct Named(Mutex<Vec<String>>);
 
-impl OutputGradients for Named {
+impl OutputReceiver for Named {
     fn received(&self, layer: &str, _: &[f32]) {
         self.0.lock().unwrap().push(layer.to_owned());
     }

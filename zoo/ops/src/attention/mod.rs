@@ -3,9 +3,9 @@
 //!
 //! Rows of all sequences are concatenated without padding: q `[query rows, width]`, k and v
 //! `[key rows, width]`. A [`Segment`] defines which query rows attend to which key rows. Softmax is
-//! FP32, unless the pass says otherwise; the scores of 256 query rows are held at once. If q, k and
-//! v have a half type, so have the operands and results of all products: scores, weights and their
-//! gradients are rounded. Several segments may share keys if no gradient is computed (the hypotheses
+//! FP32, or of the half type of the pass if `Islands::softmax` is false; the scores of 256 query rows
+//! are held at once. If q, k and v have a half type, so have the operands and results of all
+//! products: scores, weights and their gradients are rounded. Several segments may share keys if no gradient is computed (the hypotheses
 //! of a beam share their source).
 
 mod heads;

@@ -6,7 +6,7 @@ use burn::tensor::DType;
 use burn_cubecl::CubeBackend;
 use cubecl::prelude::*;
 
-use super::super::layer_norm::LayerNormOp;
+use super::super::layer_norm::{LayerNormOp, Norm};
 use super::rows::{Sharing, sum};
 use super::{UNITS, cubes, output, room, values};
 
@@ -157,7 +157,7 @@ impl LayerNormOp for CubeBackend {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> FloatTensor<Self> {
         let [rows, width] = x.shape().dims();
         let sharing = Sharing::short(&x.client);
@@ -175,7 +175,7 @@ impl LayerNormOp for CubeBackend {
                 output(&out),
                 rows,
                 width,
-                epsilon,
+                norm.epsilon,
                 sharing,
             );
         }
@@ -186,7 +186,7 @@ impl LayerNormOp for CubeBackend {
         x: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        epsilon: f32,
+        norm: Norm,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let [rows, width] = x.shape().dims();
         let (sharing, blocks) = (Sharing::short(&x.client), rows.div_ceil(ROWS));
@@ -209,7 +209,7 @@ impl LayerNormOp for CubeBackend {
                 output(&statistics),
                 rows,
                 width,
-                epsilon,
+                norm.epsilon,
                 sharing,
             );
             parameters_kernel::launch_unchecked(

@@ -1,34 +1,18 @@
 //! Rows of the cross-entropy without FP32. Like published code, it takes the logarithms of the
 //! probabilities first and then their sum; the formula of FP32 sums the logits.
 
+use super::super::cross_entropy::SmoothedTargets;
 use super::super::rounding::Half;
 use super::super::simd::max;
 use super::{each, exponentials, one, softmax, sum};
 
-/// A target distribution: the share of the true class, that of each other class, and the constant
-/// that is subtracted from the loss.
-#[derive(Debug, Clone, Copy)]
-pub struct Shares {
-    /// True class.
-    pub class: usize,
-    pub true_mass: f64,
-    pub other_mass: f64,
-    pub constant: f64,
-}
-
-impl Shares {
-    /// What the true class has more than another one, rounded.
-    fn true_part(&self, half: Half) -> f32 {
-        one(half, (self.true_mass - self.other_mass) as f32)
-    }
-
-    fn other_part(&self, half: Half) -> f32 {
-        one(half, self.other_mass as f32)
-    }
+/// Share of the true class minus that of another class, rounded.
+fn true_part(half: Half, targets: &SmoothedTargets) -> f32 {
+    one(half, (targets.true_mass - targets.other_mass) as f32)
 }
 
 /// The smoothed and the plain loss of a row of logits, whose values are overwritten.
-pub fn row_loss(half: Half, row: &mut [f32], shares: &Shares) -> (f32, f32) {
+pub fn row_loss(half: Half, row: &mut [f32], targets: &SmoothedTargets, class: usize) -> (f32, f32) {
     half.round(row);
     let largest = max(row);
     each(half, row, |x| x - largest);
@@ -37,14 +21,14 @@ pub fn row_loss(half: Half, row: &mut [f32], shares: &Shares) -> (f32, f32) {
     half.round(&mut powers);
     let logarithm = one(half, sum(half, &powers).ln());
     each(half, row, |x| x - logarithm);
-    let plain = -row[shares.class];
-    if shares.other_mass == 0.0 {
+    let plain = -row[class];
+    if targets.other_mass == 0.0 {
         return (plain, plain);
     }
-    let of_true = one(half, shares.true_part(half) * plain);
-    let of_others = one(half, shares.other_part(half) * sum(half, row));
+    let of_true = one(half, true_part(half, targets) * plain);
+    let of_others = one(half, one(half, targets.other_mass as f32) * sum(half, row));
     let smooth = one(half, of_true - of_others);
-    (one(half, smooth - one(half, shares.constant as f32)), plain)
+    (one(half, smooth - one(half, targets.constant as f32)), plain)
 }
 
 /// Both losses, summed over the rows.
@@ -54,19 +38,25 @@ pub fn loss(half: Half, rows: &[(f32, f32)]) -> [f32; 2] {
 }
 
 /// Replaces logits by their gradient, given those of the two sums.
-pub fn gradient(half: Half, row: &mut [f32], shares: &Shares, smooth: f32, plain: f32) {
+pub fn gradient(
+    half: Half,
+    row: &mut [f32],
+    targets: &SmoothedTargets,
+    class: usize,
+    [smooth, plain]: [f32; 2],
+) {
     half.round(row);
     softmax(half, row);
     let of_plain = (plain != 0.0).then(|| {
         let mut of_plain = row.to_vec();
-        of_plain[shares.class] = one(half, of_plain[shares.class] - 1.0);
+        of_plain[class] = one(half, of_plain[class] - 1.0);
         let plain = one(half, plain);
         each(half, &mut of_plain, |x| x * plain);
         of_plain
     });
-    let others = shares.other_part(half);
+    let others = one(half, targets.other_mass as f32);
     each(half, row, |p| p - others);
-    row[shares.class] = one(half, row[shares.class] - shares.true_part(half));
+    row[class] = one(half, row[class] - true_part(half, targets));
     let smooth = one(half, smooth);
     each(half, row, |x| x * smooth);
     if let Some(of_plain) = of_plain {

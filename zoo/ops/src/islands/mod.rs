@@ -1,4 +1,4 @@
-//! Softmax, layer norms and cross-entropy without FP32, for arms that show what FP32 is for.
+//! Softmax, layer norms and cross-entropy in a half type, for ablation arms.
 //!
 //! Each operation on a number (a difference, a product, an exponential) is rounded to the half
 //! type. A sum has accumulators of that type. Its order is that of a block of 256 threads of a GPU:
@@ -8,16 +8,15 @@
 mod loss;
 mod norm;
 
-use burn::tensor::{DType, Device};
+use burn::tensor::Device;
 use zoo_recipes::PrecisionSpec;
 
 use super::rounding::Half;
 use super::simd::{exp, max, vectorized};
 use super::{fp32, has_own_kernels};
-use crate::precision::Compute;
 
-pub(super) use loss::{Shares, gradient as loss_gradient, loss, row_loss};
-pub use norm::layer_norm_by;
+pub(super) use loss::{gradient as loss_gradient, loss, row_loss};
+pub(super) use norm::{backward_rows, forward_rows};
 
 /// Whether operations are computed in FP32 where products have a half type: FP32 islands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub struct Islands {
 }
 
 impl Islands {
-    /// All of them, as published systems have them.
+    /// Every island on: the default.
     pub const ALL: Self = Self { softmax: true, norms: true, loss: true };
 
     /// The islands of a recipe's arm.
@@ -44,11 +43,6 @@ impl Islands {
     pub fn suit(self, device: &Device) -> bool {
         self == Self::ALL || has_own_kernels(device) && fp32::available()
     }
-}
-
-/// The half type of products; `None` for FP32.
-pub(super) fn half_of(compute: Compute) -> Option<Half> {
-    Half::of(DType::from(compute.0))
 }
 
 /// Number of partial sums.

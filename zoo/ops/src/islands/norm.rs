@@ -1,47 +1,7 @@
-//! Layer normalisation without FP32.
+//! Rows of a layer norm without FP32.
 
-use std::sync::Arc;
-
-use burn::backend::{
-    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
-};
-use burn::tensor::{DType, Tensor};
-use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn_autodiff::grads::Gradients;
-use burn_autodiff::ops::{Backward, Ops, OpsKind};
-use rayon::prelude::*;
-
-use super::super::host;
-use super::super::layer_norm::layer_norm;
 use super::super::rounding::Half;
-use super::{each, half_of, one, sum, with};
-use crate::Pass;
-
-/// Number of rows whose parameter gradients one task sums.
-const ROWS: usize = 64;
-
-/// The operation on the CPU.
-#[backend_extension(Flex, Autodiff)]
-pub trait HalfNormOp: Backend {
-    /// x `[rows, width]`, gamma and beta `[width]` -> `[rows, width]`, all FP32; values are rounded
-    /// to `half`.
-    fn half_normalized(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-        half: Half,
-    ) -> FloatTensor<Self>;
-
-    /// Gradients of x, gamma and beta.
-    fn half_normalized_backward(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f32,
-        half: Half,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
-}
+use super::{each, one, sum, with};
 
 /// Normalises a row in place. Returns the inverse of its standard deviation.
 fn normalize(half: Half, row: &mut [f32], epsilon: f32) -> f32 {
@@ -58,11 +18,32 @@ fn normalize(half: Half, row: &mut [f32], epsilon: f32) -> f32 {
     inverse
 }
 
-/// Replaces a row by its output.
-fn forward(half: Half, row: &mut [f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
-    normalize(half, row, epsilon);
-    with(half, row, gamma, |x, gamma| x * gamma);
-    with(half, row, beta, |x, beta| x + beta);
+/// Outputs of rows, given gamma and beta as values of the type.
+pub fn forward_rows(half: Half, out: &mut [f32], x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
+    out.copy_from_slice(x);
+    for row in out.chunks_exact_mut(gamma.len()) {
+        normalize(half, row, epsilon);
+        with(half, row, gamma, |x, gamma| x * gamma);
+        with(half, row, beta, |x, beta| x + beta);
+    }
+}
+
+/// Gradients of rows. Adds the gradients of gamma and beta to the two halves of `sums`.
+pub fn backward_rows(
+    half: Half,
+    out: &mut [f32],
+    x: &[f32],
+    gradient: &[f32],
+    gamma: &[f32],
+    sums: &mut [f32],
+    epsilon: f32,
+) {
+    let width = gamma.len();
+    let (for_gamma, for_beta) = sums.split_at_mut(width);
+    out.copy_from_slice(x);
+    for (row, upstream) in out.chunks_exact_mut(width).zip(gradient.chunks_exact(width)) {
+        backward(half, row, upstream, gamma, [&mut *for_gamma, &mut *for_beta], epsilon);
+    }
 }
 
 /// Replaces a row by its gradient. Adds the gradients of gamma and beta to the sums.
@@ -94,145 +75,15 @@ fn backward(
     each(half, row, |x| x * inverse);
 }
 
-/// Values of a parameter, rounded.
-fn rounded(half: Half, values: &[f32]) -> Vec<f32> {
-    let mut values = values.to_vec();
-    half.round(&mut values);
-    values
-}
-
-impl HalfNormOp for Flex {
-    fn half_normalized(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-        half: Half,
-    ) -> FloatTensor<Self> {
-        let shape = x.shape();
-        let (gamma, beta) = (rounded(half, &host::values(&gamma)), rounded(half, &host::values(&beta)));
-        let mut out = host::values(&x).into_owned();
-        let rows = out.par_chunks_exact_mut(gamma.len().max(1));
-        rows.for_each(|row| forward(half, row, &gamma, &beta, epsilon));
-        host::stored(out, shape)
-    }
-
-    fn half_normalized_backward(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        epsilon: f32,
-        half: Half,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let shape = x.shape();
-        let (gamma, upstream) = (rounded(half, &host::values(&gamma)), host::values(&gradient));
-        let width = gamma.len();
-        let block = ROWS * width.max(1);
-        let mut out = host::values(&x).into_owned();
-        let parts: Vec<Vec<f32>> = out
-            .par_chunks_mut(block)
-            .zip(upstream.par_chunks(block))
-            .map(|(rows, upstream)| {
-                let mut sums = vec![0f32; 2 * width];
-                let (for_gamma, for_beta) = sums.split_at_mut(width);
-                for (row, upstream) in rows.chunks_exact_mut(width).zip(upstream.chunks_exact(width)) {
-                    backward(half, row, upstream, &gamma, [&mut *for_gamma, &mut *for_beta], epsilon);
-                }
-                sums
-            })
-            .collect();
-        let mut sums = vec![0f32; 2 * width];
-        for part in &parts {
-            with(half, &mut sums, part, |sum, x| sum + x);
-        }
-        let beta = sums.split_off(width);
-        (
-            host::stored(out, shape),
-            host::tensor(sums, [width], DType::F32),
-            host::tensor(beta, [width], DType::F32),
-        )
-    }
-}
-
-impl<B: HalfNormOp, C: CheckpointStrategy> HalfNormOp for Autodiff<B, C> {
-    fn half_normalized(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-        half: Half,
-    ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Normalized;
-        impl<B: HalfNormOp> Backward<B, 3> for Normalized {
-            type State = Arc<(FloatTensor<B>, FloatTensor<B>, f32, Half)>;
-            fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-                let gradient = grads.consume::<B>(&ops.node);
-                let (x, gamma, epsilon, half) = &*ops.state;
-                let (dx, dgamma, dbeta) =
-                    B::half_normalized_backward(x.clone(), gamma.clone(), gradient, *epsilon, *half);
-                for (parent, gradient) in ops.parents.into_iter().zip([dx, dgamma, dbeta]) {
-                    if let Some(parent) = parent {
-                        grads.register::<B>(parent.id, gradient);
-                    }
-                }
-            }
-        }
-        let ((x, x_node), (gamma, gamma_node), (beta, beta_node)) =
-            (x.into_parts(), gamma.into_parts(), beta.into_parts());
-        match Normalized.prepare::<C>([x_node, gamma_node, beta_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish(
-                Arc::new((x.clone(), gamma.clone(), epsilon, half)),
-                B::half_normalized(x, gamma, beta, epsilon, half),
-            ),
-            OpsKind::UnTracked(prep) => prep.finish(B::half_normalized(x, gamma, beta, epsilon, half)),
-        }
-    }
-
-    fn half_normalized_backward(
-        _: FloatTensor<Self>,
-        _: FloatTensor<Self>,
-        _: FloatTensor<Self>,
-        _: f32,
-        _: Half,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        unreachable!("first-order autodiff: a backward operation runs on the inner backend")
-    }
-}
-
-/// [`layer_norm`] as the pass computes norms.
-///
-/// # Panics
-/// Without FP32 on devices other than the CPU.
-pub fn layer_norm_by(
-    x: Tensor<2>,
-    gamma: Tensor<1>,
-    beta: Tensor<1>,
-    epsilon: f64,
-    pass: &Pass,
-) -> Tensor<2> {
-    let half = half_of(pass.compute).filter(|_| !pass.islands().norms);
-    let Some(half) = half else { return layer_norm(x, gamma, beta, epsilon) };
-    assert!(pass.islands().suit(&x.device()), "only the CPU computes norms without FP32");
-    let x = crate::precision::to_f32(x);
-    Tensor::from_dispatch(Dispatch::half_normalized(
-        x.into_dispatch(),
-        gamma.into_dispatch(),
-        beta.into_dispatch(),
-        epsilon as f32,
-        half,
-    ))
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Device, FloatDType, TensorData, f16};
+    use burn::tensor::{Device, FloatDType, Tensor, TensorData, f16};
 
     use super::super::Islands;
     use super::super::tests::{draw, halves, plain_sum};
-    use super::*;
     use crate::parameters::host_values;
     use crate::precision::Compute;
+    use crate::{Pass, layer_norm_by};
 
     const WIDTH: usize = 96;
     const EPSILON: f64 = 1e-5;

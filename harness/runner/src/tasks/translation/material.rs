@@ -105,6 +105,28 @@ mod tests {
         assert_eq!(text.source(&recipe, 1).unwrap().epoch_len(0).unwrap(), 1);
     }
 
+    /// The arms of the variants, and what their phases round.
+    #[test]
+    fn a_phase_has_the_masters_and_islands_of_its_arm() {
+        let document = Document::load("multi30k-transformer-tiny-precision").unwrap();
+        let all = [true; 3];
+        for (arm, weights, islands) in [
+            ("fp32", "fp32", all),
+            ("mixed", "fp32", all),
+            ("mixed-no-masters", "fp16", all),
+            ("bf16-no-masters", "bf16", all),
+            ("mixed-half-norms", "fp32", [false, false, true]),
+            ("mixed-no-islands", "fp32", [false; 3]),
+        ] {
+            let recipe = document.resolve(&Selection::arm(arm)).unwrap().recipe;
+            let recipe = zoo_recipes::Translation::take(recipe).unwrap();
+            let text = Text { train: Vec::new(), vocabularies: size::vocabularies(&recipe) };
+            let phase = phase(&recipe, text.aim(&recipe), None).unwrap();
+            let of = phase.islands;
+            assert_eq!((phase.weights.name(), [of.softmax, of.norms, of.loss]), (weights, islands), "{arm}");
+        }
+    }
+
     #[test]
     fn an_update_of_several_batches_reads_from_its_device_once() {
         let document = Document::load("transformer-big-nvidia").unwrap();

@@ -20,7 +20,7 @@ use zoo_training::Phase;
 use zoo_training::parts::Unwatched;
 use zoo_training::reduce::Local;
 use zoo_training::scaling::LossScaler;
-use zoo_training::update::{MicroBatch, Surroundings, run_phase};
+use zoo_training::update::{MicroBatch, PhaseReport, Surroundings, run_phase};
 
 const F16: Compute = Compute(FloatDType::F16);
 /// Number of words of the vocabulary. The strings use few of them, so most gradients of the logits
@@ -32,8 +32,17 @@ const SPECIALS: u32 = 4;
 const END: u32 = 3;
 
 fn recipe() -> RecipeOf<Translation> {
+    changed(Vec::new())
+}
+
+/// The recipe with the norms of its layers at another place.
+fn with_norms(place: &str) -> RecipeOf<Translation> {
+    changed(["encoder", "decoder"].map(|part| format!("model.{part}.norm={place}")).to_vec())
+}
+
+fn changed(overrides: Vec<String>) -> RecipeOf<Translation> {
     let document = Document::load("reversal-transformer").unwrap();
-    let selection = Selection { arm: Some("mixed".into()), tier: Some("smoke".into()), overrides: vec![] };
+    let selection = Selection { arm: Some("mixed".into()), tier: Some("smoke".into()), overrides };
     Translation::take(document.resolve(&selection).unwrap().recipe).unwrap()
 }
 
@@ -140,25 +149,31 @@ fn without_fp32_masters_updates_vanish() {
     assert!(with < 0.01 && without > 0.5, "{with} {without}");
 }
 
+/// Weights and report of one update in FP16 with these islands.
+fn updated(
+    recipe: &RecipeOf<Translation>,
+    label_smoothing: f64,
+    islands: Islands,
+) -> (Vec<f32>, PhaseReport) {
+    let TokenLossSpec::CrossEntropy { denominator, .. } = recipe.loss;
+    let loss = TokenLossSpec::CrossEntropy { label_smoothing, smoothing: Smoothing::AllClasses, denominator };
+    let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 1024.0 }).unwrap();
+    let (objective, schedule) = (Box::new(TranslationLoss::new(&loss)), ScheduleSpec::Fixed { lr: 1e-3 });
+    let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
+    let mut phase = phase.with_islands(islands);
+    let around = Surroundings { compute: F16, seed: 3, micro_step: 0, group: 1 };
+    let batches = [MicroBatch { position: 0, batch: batch(0) }];
+    let begun = phase.begun(model(recipe)).unwrap();
+    let (moved, report) =
+        run_phase(&mut phase, (0, 1), begun, &batches, around, &mut Local, &mut Unwatched).unwrap();
+    (values(&moved), report)
+}
+
 /// The logarithms of the probabilities of 8,000 words add up to at most -8,000 ln 8,000 = -71,900.
 #[test]
 fn a_smoothed_loss_without_fp32_overflows_at_every_update() {
     let recipe = recipe();
-    let TokenLossSpec::CrossEntropy { denominator, .. } = recipe.loss;
-    let train = |label_smoothing, islands| {
-        let smoothing = Smoothing::AllClasses;
-        let loss = TokenLossSpec::CrossEntropy { label_smoothing, smoothing, denominator };
-        let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 1024.0 }).unwrap();
-        let (objective, schedule) = (Box::new(TranslationLoss::new(&loss)), ScheduleSpec::Fixed { lr: 1e-3 });
-        let phase = Phase::single(objective, &recipe.train.optimizer, &schedule, scaler, None).unwrap();
-        let mut phase = phase.with_islands(islands);
-        let around = Surroundings { compute: F16, seed: 3, micro_step: 0, group: 1 };
-        let batches = [MicroBatch { position: 0, batch: batch(0) }];
-        let begun = phase.begun(model(&recipe)).unwrap();
-        let (moved, report) =
-            run_phase(&mut phase, (0, 1), begun, &batches, around, &mut Local, &mut Unwatched).unwrap();
-        (values(&moved), report)
-    };
+    let train = |label_smoothing, islands| updated(&recipe, label_smoothing, islands);
     let none = Islands { softmax: false, norms: false, loss: false };
     let (stays, overflowed) = train(0.1, none);
     assert!(overflowed.skipped && overflowed.loss() == f64::INFINITY, "{overflowed:?}");
@@ -170,6 +185,21 @@ fn a_smoothed_loss_without_fp32_overflows_at_every_update() {
     assert!(!rounded.skipped && (rounded.loss() / due.loss() - 1.0).abs() < 0.01, "{rounded:?} {due:?}");
     assert_ne!(rounded.loss(), due.loss());
     assert_ne!(halves, exact);
+}
+
+#[test]
+fn each_island_changes_the_update_of_a_transformer_whether_its_norms_come_before_or_after() {
+    for place in ["pre", "post"] {
+        let recipe = with_norms(place);
+        let exact = updated(&recipe, 0.0, Islands::ALL).0;
+        for one in [
+            Islands { softmax: false, ..Islands::ALL },
+            Islands { norms: false, ..Islands::ALL },
+            Islands { loss: false, ..Islands::ALL },
+        ] {
+            assert_ne!(updated(&recipe, 0.0, one).0, exact, "{place} {one:?}");
+        }
+    }
 }
 
 /// Too large a scale becomes infinity in fp16. The update is skipped, and a scaler that backs off
