@@ -1,5 +1,6 @@
 //! `zoo reproduce`: runs a recipe and judges its claims.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
@@ -65,6 +66,7 @@ fn request(context: &Context, args: &ReproduceArgs) -> Result<Request> {
         looks,
         evals: args.evals.clone(),
         initial: args.init_from.as_deref().map(|place| initial_weights(context, place)).transpose()?,
+        sources: BTreeMap::new(),
         stop_early: args.stop_early,
         own_runs: false,
         jobs: args.jobs,

@@ -36,6 +36,8 @@ pub use reevaluate::{EvaluateRequest, evaluate, sweep};
 pub use replay::{Compared, Logged, ReplayReport, ReplayRequest, replay};
 pub use reproduce::{Outcome, RunScores, one_run, reproduce};
 
+use std::collections::BTreeMap;
+
 use zoo_recipes::{Document, Recipe, Resolved, Selection};
 use zoo_results::exit::Exit;
 use zoo_results::statistics::LookPlan;
@@ -62,9 +64,11 @@ pub struct Request {
     pub looks: LookPlan,
     /// Evaluation sets to decode in addition to those of the claims.
     pub evals: Vec<String>,
-    /// Weights to start from instead of fresh ones. [`Self::sourced`] adds those that the recipe
-    /// names.
+    /// Weights that the user named, to start from instead of fresh ones.
     pub initial: Option<InitialWeights>,
+    /// Weights of the runs that the arms' `train.transfer` names, by the arm of the other recipe.
+    /// [`Self::sourced`] adds them.
+    pub sources: BTreeMap<String, InitialWeights>,
     /// Whether to stop runs that leave the published course.
     pub stop_early: bool,
     /// Whether to train again what another program trained.
@@ -88,6 +92,7 @@ impl Request {
             looks: LookPlan::fixed(seeds),
             evals: Vec::new(),
             initial: None,
+            sources: BTreeMap::new(),
             stop_early: false,
             own_runs: false,
             jobs: 1,
@@ -96,7 +101,8 @@ impl Request {
 
     /// The weights that training of an arm starts from instead of fresh ones.
     pub fn initial_of(&self, recipe: &Recipe) -> Option<&InitialWeights> {
-        self.initial.as_ref().filter(|initial| initial.given || recipe.train.transfer.is_some())
+        let named = || recipe.train.transfer.as_ref().and_then(|spec| self.sources.get(&spec.arm));
+        self.initial.as_ref().or_else(named)
     }
 
     /// The run of an arm and seed, whether it exists or not.

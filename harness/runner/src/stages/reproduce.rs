@@ -200,6 +200,7 @@ pub fn one_run(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result
 /// Trains, decodes and scores one arm with one seed, as far as results are missing.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
     let recipe = &resolved.recipe;
+    let ctx = &request.reading(ctx, recipe);
     let mut run = request.run(ctx, resolved, seed)?;
     let reused = run.is_trained(request.stop_early)?;
     if reused {

@@ -98,7 +98,7 @@ fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Com
     command.args(ctx.offline.then_some("--offline"));
     command.args(request.evals.iter().flat_map(|eval| ["--eval", eval]));
     command.args(request.stop_early.then_some("--stop-early"));
-    if let Some(initial) = request.initial.as_ref().filter(|initial| initial.given) {
+    if let Some(initial) = &request.initial {
         command.arg("--init-from").arg(initial.place());
     }
     match ctx.progress.verbosity() {

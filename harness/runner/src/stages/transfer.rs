@@ -1,8 +1,8 @@
-//! The run that `train.transfer` of a recipe takes weights from.
+//! The runs that `train.transfer` of a recipe's arms takes weights from.
 
 use std::path::Path;
 
-use zoo_recipes::{Document, Resolved, Selection, TransferSpec};
+use zoo_recipes::{Document, Recipe, Resolved, Selection, TransferSpec};
 use zoo_results::exit::Exit;
 
 use super::{Request, reproduce};
@@ -13,29 +13,44 @@ use crate::run::initial::InitialWeights;
 use crate::tasks;
 
 impl Request {
-    /// The request with the weights that the recipe takes from another run, and the context in
-    /// which its task finds what that run kept. `arms` are the request's.
+    /// The request with the weights that its arms take from other runs, and the context in which its
+    /// task finds what such a run kept. `arms` are the request's.
     ///
     /// If the recipe names a tier of the other recipe and `may_train` allows it, a missing run is
     /// trained. A run of the published size never is.
     ///
     /// # Errors
-    /// The home has no such run, or the arms name different ones.
+    /// The home has no such run, or the arms name different recipes.
     pub fn sourced(&self, ctx: &Context, arms: &[Resolved], may_train: bool) -> Result<(Context, Self)> {
-        let mut named =
-            arms.iter().filter_map(|arm| Some((arm.recipe.train.transfer.as_ref()?, arm.folder.as_path())));
-        let Some((spec, base)) = named.next() else { return Ok((ctx.clone(), self.clone())) };
-        let of = |spec: &TransferSpec| (spec.recipe.clone(), spec.arm.clone(), spec.tier.clone());
-        if named.any(|(other, _)| of(other) != of(spec)) {
-            return Err(Failure::usage("the arms take weights from different runs")
-                .hint("--arms ARM; one command takes weights from one run"));
+        let named: Vec<(&TransferSpec, &Path)> = arms
+            .iter()
+            .filter_map(|arm| Some((arm.recipe.train.transfer.as_ref()?, arm.folder.as_path())))
+            .collect();
+        let Some((first, _)) = named.first() else { return Ok((ctx.clone(), self.clone())) };
+        let of = |spec: &TransferSpec| (spec.recipe.clone(), spec.tier.clone());
+        if named.iter().any(|(other, _)| of(other) != of(first)) {
+            return Err(Failure::usage("the arms take weights from different recipes")
+                .hint("--arms ARM; one command takes weights from the arms of one recipe"));
         }
-        let initial = match &self.initial {
-            Some(given) => given.clone(),
-            None => InitialWeights::of_run(&source(ctx, spec, base, may_train)?.folder)?,
-        };
-        let ctx = ctx.reading(initial.run.as_ref().map(|run| run.folder.clone()));
-        Ok((ctx, Self { initial: Some(initial), ..self.clone() }))
+        let mut sourced = self.clone();
+        if self.initial.is_none() {
+            for (spec, base) in named {
+                if !sourced.sources.contains_key(&spec.arm) {
+                    let weights = InitialWeights::of_run(&source(ctx, spec, base, may_train)?.folder)?;
+                    sourced.sources.insert(spec.arm.clone(), weights);
+                }
+            }
+        }
+        let ctx = arms.first().map_or_else(|| ctx.clone(), |arm| sourced.reading(ctx, &arm.recipe));
+        Ok((ctx, sourced))
+    }
+
+    /// The context in which the task of an arm finds what the run kept that its weights are of.
+    pub fn reading(&self, ctx: &Context, recipe: &Recipe) -> Context {
+        match recipe.train.transfer.as_ref().and(self.initial_of(recipe)) {
+            Some(initial) => ctx.reading(initial.run.as_ref().map(|run| run.folder.clone())),
+            None => ctx.clone(),
+        }
     }
 }
 
