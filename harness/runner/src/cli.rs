@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
+pub use self::bench::BenchArgs;
 pub use self::checks::{AlignArgs, BundleArgs, CheckArgs, ExplainArgs, RegressArgs, VerifyArgs};
 pub use self::inputs::{FeaturesArgs, InferArgs, SynthesizeArgs};
 pub use self::ledger::{
@@ -19,7 +20,8 @@ use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
 use crate::output::Format;
 
-mod checks;
+mod bench;
+pub mod checks;
 mod inputs;
 mod ledger;
 mod profile;
@@ -141,16 +143,7 @@ Examples:
 --format json prints the lines of log.jsonl as they are.")]
     Log(LogArgs),
     /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
-    #[command(after_help = "\
-Examples:
-  zoo bench multi30k-transformer-tiny
-  zoo bench transformer-base --arms fp32,mixed --device cuda:0 --format json
-  zoo bench transformer-big --arms fp32 --steps 4
-  zoo bench transformer-base --max-batch --shape 64x32 --memory 8GB
-  zoo bench gnmt-v2 --decode beam5 --shape 16x32
-
-Batches are real if the data was fetched, else generated. The first arm is 1.0. Records nothing.
-docs/devices.md describes the columns.")]
+    #[command(after_help = self::bench::EXAMPLES)]
     Bench(BenchArgs),
     /// Show the exponents of gradients, weights and updates, what FP16 loses, and a loss scale
     #[command(after_help = "\
@@ -420,42 +413,6 @@ pub struct ReproduceArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
-}
-
-/// Arguments of `zoo bench`.
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    /// Name or path of a recipe
-    pub recipe: String,
-    /// Tier and overrides
-    #[command(flatten)]
-    pub overlay: OverlayArgs,
-    /// Arms to time [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
-    pub arms: Vec<String>,
-    /// Minimum updates per arm (batches with --decode); a speed-up needs 4 [default: about 12 s]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: Option<u64>,
-    /// Use full batches of this shape, one per update, to compare with programs that pad
-    #[arg(long, value_name = "SENTENCESxTOKENS")]
-    pub shape: Option<crate::task::shape::Shape>,
-    /// Time this search, with initial weights, instead of updates; --shape sets the lengths
-    #[arg(long, value_name = "SEARCH", conflicts_with_all = ["max_batch", "probe"])]
-    pub decode: Option<String>,
-    /// Find the largest batch of each arm that fits, instead of timing. Starts at --shape, else at
-    /// about the recipe's batch; doubles, then bisects to 1/16. Each attempt is a separate process
-    #[arg(long, conflicts_with = "steps")]
-    pub max_batch: bool,
-    /// Memory limit of a batch on the CPU [default and maximum: 90 % of the available memory]
-    #[arg(long, value_name = "SIZE", requires = "max_batch")]
-    pub memory: Option<crate::memory::Bytes>,
-    /// Time limit for one batch in seconds; a slower batch counts as too large
-    #[arg(long, value_name = "N", requires = "max_batch", default_value_t = 120,
-          value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_seconds: u32,
-    /// Try one batch of --shape and print its time and memory as JSON; used by --max-batch
-    #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "steps"])]
-    pub probe: bool,
 }
 
 /// Arguments of `zoo new`.

@@ -124,6 +124,7 @@ fn of_run(context: &Context, path: &Path, args: &ExplainArgs) -> Result<Case> {
                 eval: Some(eval.clone()),
                 decode: Some(search.clone()),
                 overrides: Vec::new(),
+                compute: None,
             };
             let found = match stored(folder, &recipe, &eval, search)? {
                 None if args.decode => evaluate(context, &request)?.into_iter().next(),

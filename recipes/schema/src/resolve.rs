@@ -13,7 +13,7 @@ use crate::document::Document;
 use crate::origin::Origin;
 use crate::overlay::{apply, merge};
 use crate::smoke::{self, SMOKE};
-use crate::spec::{ClaimSpec, Recipe};
+use crate::spec::{ClaimSpec, ComputeType, Recipe};
 use crate::stack::pick;
 use crate::tree::{self, Entry, Node, Table, Value, parse_override};
 use crate::validate::validate;
@@ -360,6 +360,12 @@ impl Recipe {
     /// The parser's message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// The recipe with products of another type, to use a trained model. `None` changes nothing.
+    pub fn computing(mut self, compute: Option<ComputeType>) -> Self {
+        self.precision.compute = compute.unwrap_or(self.precision.compute);
+        self
     }
 
     /// The recipe with its searches changed by overrides `key=value`, as for `--set`. For a trained

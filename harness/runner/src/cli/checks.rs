@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use burn::tensor::FloatDType;
 use clap::{Args, ValueEnum};
 use zoo_models::precision::Compute;
+use zoo_recipes::ComputeType;
 
 use super::LedgerFile;
 
@@ -26,6 +27,15 @@ impl ComputeChoice {
             Self::Fp32 => Compute::FP32,
             Self::Fp16 => Compute(FloatDType::F16),
             Self::Bf16 => Compute(FloatDType::BF16),
+        }
+    }
+
+    /// Precision as a recipe names it.
+    pub fn spec(self) -> ComputeType {
+        match self {
+            Self::Fp32 => ComputeType::Fp32,
+            Self::Fp16 => ComputeType::Fp16,
+            Self::Bf16 => ComputeType::Bf16,
         }
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::checks::ComputeChoice;
+
 /// Arguments of `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
@@ -24,6 +26,9 @@ pub struct InferArgs {
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Compute in this type [default: that of the run]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub compute: Option<ComputeChoice>,
     /// Print the N best hypotheses of a recording, or the N best classes, each after its score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nbest: Option<u32>,
@@ -81,6 +86,9 @@ pub struct SynthesizeArgs {
     /// Change a search; repeatable, e.g. decode.free.vocoder.iterations=100
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Compute in this type [default: that of the run]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub compute: Option<ComputeChoice>,
 }
 
 /// Arguments of `zoo features`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::checks::ComputeChoice;
 use crate::runs::State;
 
 /// Arguments of `zoo runs`.
@@ -54,6 +55,9 @@ pub struct EvaluateArgs {
     /// Name of an evaluation set [default: those of the claims]
     #[arg(long, value_name = "SET")]
     pub eval: Option<String>,
+    /// Compute in this type [default: that of the run]. The scores lie in eval/TYPE of the run
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub compute: Option<ComputeChoice>,
     /// Name of a search [default: that of the claims]
     #[arg(long, value_name = "SEARCH")]
     pub decode: Option<String>,

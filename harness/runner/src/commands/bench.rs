@@ -33,7 +33,12 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if let Some(search) = &args.decode {
-        let options = DecodingOptions { search: search.clone(), shape: args.shape, batches: args.steps };
+        let options = DecodingOptions {
+            search: search.clone(),
+            shape: args.shape,
+            batches: args.steps,
+            computes: args.compute.iter().map(|compute| compute.spec()).collect(),
+        };
         let found = decoding(context, &request, &options)?;
         written(context, &found, written_text)?;
     } else if args.max_batch {

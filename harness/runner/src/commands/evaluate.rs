@@ -3,6 +3,7 @@
 use zoo_results::exit::Exit;
 
 use crate::cli::EvaluateArgs;
+use crate::cli::checks::ComputeChoice;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Format};
@@ -16,6 +17,7 @@ pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
         eval: args.eval.clone(),
         decode: args.decode.clone(),
         overrides: args.overrides.clone(),
+        compute: args.compute.map(ComputeChoice::spec),
     };
     if let Some(weights) = &args.sweep {
         return print_sweep(context, &sweep(context, &request, weights)?);

@@ -3,6 +3,7 @@
 use zoo_results::exit::Exit;
 
 use crate::cli::SynthesizeArgs;
+use crate::cli::checks::ComputeChoice;
 use crate::context::Context;
 use crate::error::Result;
 use crate::runs::folder_of;
@@ -12,7 +13,8 @@ use crate::tasks;
 pub fn run(context: &Context, args: &SynthesizeArgs) -> Result<Exit> {
     let run = folder_of(context, &args.run)?;
     let (decode, overrides) = (args.decode.clone(), args.overrides.clone());
-    let inference = stages::inference(context, &InferRequest { run, decode, overrides })?;
+    let compute = args.compute.map(ComputeChoice::spec);
+    let inference = stages::inference(context, &InferRequest { run, decode, overrides, compute })?;
     tasks::of(&inference.recipe).synthesize(&inference, args)?;
     Ok(Exit::Ok)
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use zoo_recipes::ComputeType;
+
 use super::opened::opened;
 use crate::context::Context;
 use crate::error::{Failure, Result};
@@ -18,6 +20,8 @@ pub struct InferRequest {
     pub decode: Option<String>,
     /// Overrides `decode.NAME.KEY=VALUE` for the run's recipe.
     pub overrides: Vec<String>,
+    /// Type of the products; `None` is that of the run.
+    pub compute: Option<ComputeType>,
 }
 
 /// Opens a run for a user's own input.
@@ -26,7 +30,7 @@ pub struct InferRequest {
 /// The run does not exist, or its recipe does not have the search.
 pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
     let (run, recipe) = opened(&request.run)?;
-    let recipe = recipe.searching(&request.overrides)?;
+    let recipe = recipe.searching(&request.overrides)?.computing(request.compute);
     let ctx = ctx.for_run(&run.card.compute)?;
     let usable = |name: &&str| recipe.search(name).is_some_and(|search| !search.lacks_language_model());
     let claimed = recipe.claim.iter().filter_map(|claim| claim.decode.as_deref()).find(usable);

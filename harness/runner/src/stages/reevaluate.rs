@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use zoo_recipes::{DIRECT, Recipe};
+use zoo_recipes::{ComputeType, DIRECT, Recipe};
 use zoo_results::metrics::Scorer;
 
 use super::opened::opened;
@@ -27,14 +27,28 @@ pub struct EvaluateRequest {
     pub decode: Option<String>,
     /// Overrides `decode.NAME.KEY=VALUE` for the run's recipe.
     pub overrides: Vec<String>,
+    /// Type of the products; `None` is that of the run.
+    pub compute: Option<ComputeType>,
 }
 
 impl EvaluateRequest {
     /// Opens the run and applies the overrides to its recipe.
     fn open(&self) -> Result<(Run, Recipe)> {
         let (run, recipe) = opened(&self.run)?;
-        let recipe = recipe.searching(&self.overrides)?;
+        let recipe = recipe.searching(&self.overrides)?.computing(self.compute);
         Ok((run, recipe))
+    }
+
+    /// Folder of the scores: apart from those of `zoo reproduce` if weights or type are others.
+    fn folder(&self, run: &Run) -> PathBuf {
+        let mut folder = run.folder.join("eval");
+        if self.run.is_file() {
+            folder.push(self.run.file_stem().unwrap_or_default());
+        }
+        if let Some(compute) = self.compute {
+            folder.push(compute.name());
+        }
+        folder
     }
 
     /// The weights of the named checkpoint, else those that the recipe evaluates.
@@ -59,10 +73,7 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let data = task.prepare(ctx, &run.card.base, Sets::Evaluation(&sets))?;
     data.check(&recipe, &run)?;
     let weights = request.weights(&run, &recipe)?;
-    let mut folder = run.folder.join("eval");
-    if request.run.is_file() {
-        folder.push(request.run.file_stem().unwrap_or_default());
-    }
+    let folder = request.folder(&run);
     let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
     data.evaluate(ctx, &recipe, &folder, weights, &wanted, &conventions)
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::Value as Json;
 use zoo_models::precision::Compute;
-use zoo_recipes::Resolved;
+use zoo_recipes::{ComputeType, Resolved};
 
 use super::speeds::Spread;
 use super::{ROUNDS, stopped};
@@ -30,6 +30,8 @@ pub struct DecodingOptions {
     pub shape: Option<Shape>,
     /// Number of batches per arm.
     pub batches: Option<u64>,
+    /// Types to time every arm in; empty: the arm's own.
+    pub computes: Vec<ComputeType>,
 }
 
 /// Decoding speeds of a search.
@@ -94,7 +96,11 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     let rounds = options.batches.unwrap_or(ROUNDS);
     let mut contenders = Vec::new();
     for resolved in &arms {
-        contenders.push(Contender::new(ctx, request, resolved, shape, &options.search)?);
+        let own = [resolved.recipe.precision.compute];
+        let computes = if options.computes.is_empty() { &own } else { options.computes.as_slice() };
+        for compute in computes {
+            contenders.push(Contender::new(ctx, request, resolved, *compute, (shape, &options.search))?);
+        }
     }
     ctx.progress.stage(&format!("decode {} with {}", request.document.name(), options.search));
     for contender in &mut contenders {
@@ -136,13 +142,13 @@ impl Contender {
         ctx: &Context,
         request: &Request,
         resolved: &Resolved,
-        shape: Shape,
-        search: &str,
+        compute: ComputeType,
+        (shape, search): (Shape, &str),
     ) -> Result<Self> {
-        let recipe = &resolved.recipe;
+        let recipe = &resolved.recipe.clone().computing(Some(compute));
         let seed = request.seeds.first().copied().unwrap_or(recipe.train.seed);
         let compute = Compute::of(&recipe.precision);
-        let device = ctx.open_device()?;
+        let device = ctx.open_device_for(compute)?;
         let searching = tasks::of(recipe).searching(seed, &device, shape, search)?;
         let arm = resolved.arm.clone().unwrap_or_default();
         Ok(Self { arm, searching, compute, laps: Vec::new(), tokens: 0 })

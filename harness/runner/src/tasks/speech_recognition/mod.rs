@@ -10,6 +10,7 @@ mod material;
 mod parity;
 mod recogniser;
 mod search;
+mod searching;
 mod sweep;
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use burn::tensor::Device;
 use zoo_datasets::audio::Features;
 use zoo_datasets::speech::Classes;
 use zoo_models::Cost;
-use zoo_models::tasks::speech_recognition::{self, FrameGrid};
+use zoo_models::tasks::speech_recognition;
 use zoo_recipes::RecipeOf;
 use zoo_recipes::tasks::speech_recognition::{
     AcousticLayerSpec, ClassTokenizerSpec, CtcDenominator, CtcLossSpec,
@@ -30,7 +31,7 @@ use self::material::SpeechMaterial;
 use super::recordings::{self, RecordingData};
 use crate::cli::InferArgs;
 use crate::context::Context;
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::run::conventions::claimed_signatures;
 use crate::run::data::{Material, Sets};
 use crate::run::ready::Ready;
@@ -148,20 +149,15 @@ impl Task for SpeechRecognition<'_> {
         let updates = match shape {
             None => generated::updates(self.recipe, &frames),
             Some(Shape { sentences, tokens }) => {
-                let least = FrameGrid::of(self.recipe.model.layers()).least();
-                if (tokens as usize) < least {
-                    let message = format!("the model reads {least} frames at least, and {tokens} are given");
-                    return Err(Failure::usage(message).hint(format!("--shape {sentences}x{least}")));
-                }
+                searching::readable(self.recipe, Shape { sentences, tokens })?;
                 Updates::full(generated::full_batches(self.recipe, &frames, sentences, tokens))
             }
         };
         of_updates(ctx, self.recipe, &frames, updates, making)
     }
 
-    fn searching(&self, _: u64, _: &Device, _: Shape, _: &str) -> Result<Searching> {
-        Err(Failure::usage("searches of a speech recognition recipe are not timed alone")
-            .hint("`zoo infer RUN RECORDING --format json` prints the time per recording"))
+    fn searching(&self, seed: u64, device: &Device, shape: Shape, search: &str) -> Result<Searching> {
+        searching::searching(self.recipe, seed, device, shape, search)
     }
 
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
