@@ -14,6 +14,7 @@ mod language_modelling;
 mod ledger;
 mod looks;
 mod merging;
+mod other_types;
 mod own_data;
 mod parts;
 mod profiling;

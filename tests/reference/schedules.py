@@ -141,6 +141,7 @@ CASES = {
     "wave2letter": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 219600}, 219600),
     "wave2letter-mixed": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0, "decay_updates": 109800}, 109800),
     "fsdd-digits": ({"kind": "poly-decay", "lr": 0.05, "power": 2.0}, 1870),
+    "fsdd-digits-finetuned": ({"kind": "poly-decay", "lr": 0.005, "power": 2.0}, 374),
     "deepspeech2-large": ({"kind": "poly-decay", "lr": 1e-3, "power": 0.5}, 439400),
     "deepspeech2-medium": ({"kind": "poly-decay", "lr": 2e-4, "power": 0.5}, 109850),
     "deepspeech2-small": (

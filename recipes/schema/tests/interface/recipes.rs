@@ -422,7 +422,10 @@ fn arms_differ_in_precision_alone() {
         let others = ["convs2s", "tacotron2", "tacotron2-nvidia"];
         let batch =
             |key: &str| (name.starts_with("wave2letter") || others.contains(&name)) && batches.contains(&key);
-        assert!(keys.iter().all(|key| key.starts_with("precision.") || batch(key)), "{name}: {keys:?}");
+        // Both arms go on in the type of their training.
+        let source = |key: &str| name == "fsdd-digits-finetuned" && key == "train.transfer.arm";
+        let allowed = |key: &&str| key.starts_with("precision.") || batch(key) || source(key);
+        assert!(keys.iter().all(allowed), "{name}: {keys:?}");
         let compute = differences.iter().find(|difference| difference.key == "precision.compute").unwrap();
         assert_eq!(compute.base.as_deref(), Some("\"fp32\""));
         assert_eq!(compute.arm.as_deref(), Some("\"fp16\""));
@@ -496,5 +499,5 @@ fn parity_is_published_only_where_both_scores_are_printed() {
     ];
     assert_eq!(published, pairs);
     assert_eq!(counts[&Statement::Extended], 8);
-    assert_eq!(counts[&Statement::Own], 93);
+    assert_eq!(counts[&Statement::Own], 122);
 }

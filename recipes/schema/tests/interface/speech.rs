@@ -66,7 +66,7 @@ fn convolutions(recipe: &SpeechRecipe) -> Vec<(u32, u32, u32, u32, u32, f64)> {
 #[test]
 fn every_recipe_resolves_in_every_arm_and_tier() {
     let names = speech();
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 15, "{names:?}");
     for name in names {
         let document = load(name);
         document.check().unwrap_or_else(|found| panic!("{name}:\n{found}"));
