@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "list",
     "show",
     "check",
@@ -10,6 +10,7 @@ const COMMANDS: [&str; 25] = [
     "reproduce",
     "runs",
     "log",
+    "diff",
     "profile",
     "replay",
     "evaluate",

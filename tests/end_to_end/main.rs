@@ -4,6 +4,7 @@ mod benching;
 mod binary;
 mod bundling;
 mod checking;
+mod diffing;
 mod doctor;
 mod explaining;
 mod help;

@@ -14,7 +14,7 @@ pub use self::ledger::{
 };
 pub use self::profile::ProfileArgs;
 pub use self::replay::ReplayArgs;
-pub use self::runs::{EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
+pub use self::runs::{DiffArgs, EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -142,6 +142,14 @@ Examples:
 
 --format json prints the lines of log.jsonl as they are.")]
     Log(LogArgs),
+    /// Compare two runs: recipe, data, program and machine, losses, and scores with a paired test
+    #[command(after_help = "\
+Examples:
+  zoo diff reversal-transformer:fp32:1 reversal-transformer:mixed:1
+  zoo diff reversal-transformer:fp32 @last --format json
+
+Writes nothing. The 95 % interval is that of the test set, without the spread between seeds.")]
+    Diff(DiffArgs),
     /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
     #[command(after_help = self::bench::EXAMPLES)]
     Bench(BenchArgs),

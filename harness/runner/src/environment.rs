@@ -102,6 +102,31 @@ impl Environment {
         format!("{}{changes}", self.commit)
     }
 
+    /// What a result depends on and differs in another environment: name, value here, value there.
+    pub fn differences(&self, other: &Self) -> Vec<(&'static str, String, String)> {
+        let short = |digest: &str| digest.get(..12).unwrap_or(digest).to_owned();
+        let program = |of: &Self| {
+            let dirt = of.dirt.as_deref().map_or_else(String::new, |dirt| format!(" {}", short(dirt)));
+            format!("{}{dirt}, lock {}", of.sources(), short(&of.lock))
+        };
+        let of = |of: &Self| {
+            [
+                ("program", program(of)),
+                ("build profile", of.profile.clone()),
+                ("platform", of.platform.clone()),
+                ("processor", of.processor.clone()),
+                ("instructions", of.instructions.join(" ")),
+                ("threads", of.threads.to_string()),
+                ("device", of.device.clone()),
+            ]
+        };
+        let pairs = of(self).into_iter().zip(of(other));
+        pairs
+            .filter(|(one, other)| one != other)
+            .map(|((what, one), (_, other))| (what, one, other))
+            .collect()
+    }
+
     /// The processor, or the name of the GPU as the driver reports it.
     pub fn hardware(&self) -> String {
         match self.device.split_once(':') {

@@ -15,7 +15,8 @@ use zoo_results::report::page::{JudgedPart, Page, RecipePart, RunPart, TrainingL
 use zoo_results::report::{Earlier, duration, grouped, uncounted};
 use zoo_results::verdict::{Outcome, Verdict, listed, rejudge};
 
-use self::evaluations::{evaluations, parts};
+pub use self::evaluations::evaluations;
+use self::evaluations::parts;
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};

@@ -244,20 +244,8 @@ impl Document {
     /// # Errors
     /// As [`Self::resolve`].
     pub fn differences(&self, arm: &str) -> Result<Vec<Difference>, Diagnostics> {
-        let body = flat(&self.resolve(&Selection::default())?.recipe);
-        let arm = flat(&self.resolve(&Selection::arm(arm))?.recipe);
-        let value = |leaves: &[(String, String)], key: &str| {
-            leaves.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
-        };
-        let mut keys: Vec<&String> = body.iter().map(|(key, _)| key).collect();
-        keys.extend(arm.iter().map(|(key, _)| key).filter(|key| value(&body, key).is_none()));
-        let mut differences: Vec<Difference> = keys
-            .into_iter()
-            .map(|key| Difference { key: key.clone(), base: value(&body, key), arm: value(&arm, key) })
-            .filter(|difference| difference.base != difference.arm)
-            .collect();
-        differences.sort_by(|one, other| one.key.cmp(&other.key));
-        Ok(differences)
+        let arm = self.resolve(&Selection::arm(arm))?.recipe;
+        Ok(self.resolve(&Selection::default())?.recipe.differences(&arm))
     }
 
     fn start(&self) -> Origin {
@@ -360,6 +348,23 @@ impl Recipe {
     /// The parser's message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// The keys in which another recipe differs, with its values as those of the arm.
+    pub fn differences(&self, other: &Self) -> Vec<Difference> {
+        let (body, arm) = (flat(self), flat(other));
+        let value = |leaves: &[(String, String)], key: &str| {
+            leaves.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+        };
+        let mut keys: Vec<&String> = body.iter().map(|(key, _)| key).collect();
+        keys.extend(arm.iter().map(|(key, _)| key).filter(|key| value(&body, key).is_none()));
+        let mut differences: Vec<Difference> = keys
+            .into_iter()
+            .map(|key| Difference { key: key.clone(), base: value(&body, key), arm: value(&arm, key) })
+            .filter(|difference| difference.base != difference.arm)
+            .collect();
+        differences.sort_by(|one, other| one.key.cmp(&other.key));
+        differences
     }
 
     /// The recipe with products of another type, to use a trained model. `None` changes nothing.

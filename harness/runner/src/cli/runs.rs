@@ -47,6 +47,17 @@ pub struct LogArgs {
     pub lines: usize,
 }
 
+/// Arguments of `zoo diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(value_name = "A")]
+    pub one: PathBuf,
+    /// The other run
+    #[arg(value_name = "B")]
+    pub other: PathBuf,
+}
+
 /// Arguments of `zoo evaluate`.
 #[derive(Debug, Args)]
 pub struct EvaluateArgs {

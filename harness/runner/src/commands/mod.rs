@@ -6,6 +6,7 @@ mod bench;
 mod bundle;
 mod check;
 mod completions;
+mod diff;
 mod doctor;
 mod evaluate;
 mod explain;
@@ -49,6 +50,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Reproduce(args) => reproduce::run(context, args),
         Command::Runs(args) => runs::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Diff(args) => diff::run(context, args),
         Command::Bench(args) => bench::run(context, args),
         Command::Profile(args) => profile::run(context, args),
         Command::Replay(args) => replay::run(context, args),

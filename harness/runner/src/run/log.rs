@@ -72,6 +72,13 @@ pub fn logged_losses(path: &Path) -> Vec<f64> {
     lines.filter_map(|line| line["loss"].as_f64()).collect()
 }
 
+/// Training losses of the logged lines, by the last update of each line.
+pub fn losses_by_update(path: &Path) -> BTreeMap<u64, f64> {
+    let lines = ["train", "end"].into_iter().flat_map(|event| log_values(path, event));
+    let of = |line: Value| Some((line["update"].as_u64()?, line["loss"].as_f64()?));
+    lines.filter_map(of).collect()
+}
+
 /// Commits of all sessions of a run, each once, in order.
 pub fn commits(path: &Path) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();

@@ -7,6 +7,7 @@
 
 pub mod bench;
 mod course;
+mod diff;
 pub mod infer;
 mod judge;
 mod opened;
@@ -27,6 +28,7 @@ pub use bench::{
     Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Spread,
     bench, decoding, max_batch, probe,
 };
+pub use diff::{Different, Losses, RunDifferences, ScoreDifference, diff};
 pub use infer::{InferRequest, inference};
 pub use judge::{Found, JudgedClaim, judge_found};
 pub use opened::opened;

@@ -357,29 +357,8 @@ fn changed_of_all(recorded: &[Option<Environment>], here: &Environment) -> Optio
 
 /// What a result depends on and differs between two environments.
 fn changed(recorded: &Environment, here: &Environment) -> Vec<Changed> {
-    let program = |environment: &Environment| {
-        let sources = environment.dirt.as_ref().map_or_else(
-            || environment.sources(),
-            |dirt| format!("{} {}", environment.sources(), dirt.get(..12).unwrap_or(dirt)),
-        );
-        format!("{sources}, lock {}", environment.lock.get(..12).unwrap_or(&environment.lock))
-    };
-    let of = |environment: &Environment| {
-        [
-            ("program", program(environment)),
-            ("build profile", environment.profile.clone()),
-            ("platform", environment.platform.clone()),
-            ("processor", environment.processor.clone()),
-            ("instructions", environment.instructions.join(" ")),
-            ("threads", environment.threads.to_string()),
-            ("device", environment.device.clone()),
-        ]
-    };
-    let pairs = of(recorded).into_iter().zip(of(here));
-    let differs = |((what, recorded), (_, here)): ((&'static str, String), (&'static str, String))| {
-        (recorded != here).then_some(Changed { what, recorded, here })
-    };
-    pairs.filter_map(differs).collect()
+    let found = recorded.differences(here).into_iter();
+    found.map(|(what, recorded, here)| Changed { what, recorded, here }).collect()
 }
 
 #[cfg(test)]
