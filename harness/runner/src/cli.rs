@@ -6,7 +6,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 pub use self::bench::BenchArgs;
-pub use self::checks::{AlignArgs, BundleArgs, CheckArgs, ExplainArgs, RegressArgs, VerifyArgs};
+pub use self::checks::{
+    AlignArgs, BundleArgs, CheckArgs, ComputeChoice, ExplainArgs, RegressArgs, VerifyArgs,
+};
 pub use self::inputs::{FeaturesArgs, InferArgs, SynthesizeArgs};
 pub use self::ledger::{
     LedgerCommand, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerRecheckArgs, LedgerShowArgs,
@@ -21,7 +23,7 @@ use crate::fp32::Fp32;
 use crate::output::Format;
 
 mod bench;
-pub mod checks;
+mod checks;
 mod inputs;
 mod ledger;
 mod profile;

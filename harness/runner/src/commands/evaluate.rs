@@ -2,8 +2,7 @@
 
 use zoo_results::exit::Exit;
 
-use crate::cli::EvaluateArgs;
-use crate::cli::checks::ComputeChoice;
+use crate::cli::{ComputeChoice, EvaluateArgs};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Format};

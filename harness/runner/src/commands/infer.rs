@@ -2,8 +2,7 @@
 
 use zoo_results::exit::Exit;
 
-use crate::cli::InferArgs;
-use crate::cli::checks::ComputeChoice;
+use crate::cli::{ComputeChoice, InferArgs};
 use crate::context::Context;
 use crate::error::Result;
 use crate::runs::folder_of;

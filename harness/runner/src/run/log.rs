@@ -210,6 +210,7 @@ mod tests {
         std::fs::write(&log, "{\"event\":\"end\",\"update\":12,\"updates\":0}\n").unwrap();
         assert_eq!(of(12), (None, None));
     }
+
     /// A session that begins between two lines made a part of the second one.
     #[test]
     fn all_sessions_that_made_a_line_are_found() {

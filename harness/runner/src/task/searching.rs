@@ -2,10 +2,15 @@
 
 use serde_json::Value as Json;
 
+use crate::error::Result;
+
 /// Batches that are decoded repeatedly.
 pub trait SearchBatches {
     /// Decodes batch `number` (cyclic). Returns the number of output tokens or frames.
-    fn decode(&self, number: usize) -> u64;
+    ///
+    /// # Errors
+    /// The search cannot be made.
+    fn decode(&self, number: usize) -> Result<u64>;
 }
 
 /// A model with fresh weights, a search and generated sources.

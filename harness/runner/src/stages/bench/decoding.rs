@@ -104,7 +104,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
     }
     ctx.progress.stage(&format!("decode {} with {}", request.document.name(), options.search));
     for contender in &mut contenders {
-        contender.lap(0);
+        contender.lap(0)?;
         stopped(ctx)?;
     }
     for round in 0..rounds {
@@ -114,7 +114,7 @@ pub fn decoding(ctx: &Context, request: &Request, options: &DecodingOptions) -> 
             _ => (0..contenders.len()).rev().collect(),
         };
         for at in order {
-            let (seconds, tokens) = contenders[at].lap(round as usize + 1);
+            let (seconds, tokens) = contenders[at].lap(round as usize + 1)?;
             contenders[at].laps.push(seconds);
             contenders[at].tokens += tokens;
             stopped(ctx)?;
@@ -155,10 +155,10 @@ impl Contender {
     }
 
     /// Decodes one batch. Returns its duration in seconds and the number of output tokens.
-    fn lap(&self, number: usize) -> (f64, u64) {
+    fn lap(&self, number: usize) -> Result<(f64, u64)> {
         let begun = Instant::now();
-        let tokens = self.searching.batches.decode(number);
-        (begun.elapsed().as_secs_f64(), tokens)
+        let tokens = self.searching.batches.decode(number)?;
+        Ok((begun.elapsed().as_secs_f64(), tokens))
     }
 
     fn end(self, sentences: f64) -> ArmDecoding {

@@ -30,19 +30,17 @@ struct Utterances {
 }
 
 impl Utterances {
-    /// The search, which reads no file.
+    /// The search. It reads no file, so it needs no folder.
     fn recogniser(&self) -> Result<Recogniser<'_>> {
         Recogniser::new(&self.model, &self.classes, &self.search, Path::new(""), self.compute)
     }
 }
 
 impl SearchBatches for Utterances {
-    fn decode(&self, number: usize) -> u64 {
+    fn decode(&self, number: usize) -> Result<u64> {
         let batch = &self.batches[number % self.batches.len()];
-        // `searching` has made one already, so there is no error here.
-        let Ok(recogniser) = self.recogniser() else { return 0 };
-        recogniser.recognise(batch);
-        batch.lengths.iter().map(|&frames| frames as u64).sum()
+        self.recogniser()?.recognise(batch);
+        Ok(batch.lengths.iter().map(|&frames| frames as u64).sum())
     }
 }
 
@@ -67,19 +65,17 @@ pub fn searching(
     }
     let material = SpeechMaterial::of(recipe)?;
     let full = generated::full_batches(recipe, &material, shape.sentences, shape.tokens);
-    let utterances = Utterances {
-        model: material.model(recipe, seed, device),
-        classes: Arc::clone(&material.classes),
-        search: spec.clone(),
-        batches: full.take(BATCHES).flatten().map(|fetched| fetched.batch).collect(),
-        compute: Compute::of(&recipe.precision),
-    };
-    utterances.recogniser()?;
     Ok(Searching {
         spec: serde_json::json!(spec),
         parameters: material.cost(recipe).parameters,
         vocabulary: material.classes.len(),
-        batches: Box::new(utterances),
+        batches: Box::new(Utterances {
+            model: material.model(recipe, seed, device),
+            classes: Arc::clone(&material.classes),
+            search: spec.clone(),
+            batches: full.take(BATCHES).flatten().map(|fetched| fetched.batch).collect(),
+            compute: Compute::of(&recipe.precision),
+        }),
     })
 }
 

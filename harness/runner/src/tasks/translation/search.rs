@@ -11,6 +11,7 @@ use zoo_recipes::TokenSearchSpec;
 use super::generated::full_batches;
 use super::material::Text;
 use super::{Recipe, size};
+use crate::error::Result;
 use crate::run::data::Material;
 use crate::task::searching::{SearchBatches, Searching};
 use crate::task::shape::Shape;
@@ -27,12 +28,12 @@ struct Sentences {
 }
 
 impl SearchBatches for Sentences {
-    fn decode(&self, number: usize) -> u64 {
+    fn decode(&self, number: usize) -> Result<u64> {
         let sources = &self.sources[number % self.sources.len()];
         let ids = SearchIds { pad: self.vocabularies.pad, end: self.vocabularies.end };
         let writer = Writer::new(&self.model, 0, Pass::evaluation(self.compute));
         let found = search(&writer, sources, &self.spec, ids);
-        found.iter().filter_map(|ranked| ranked.first()).map(|best| best.tokens.len() as u64).sum()
+        Ok(found.iter().filter_map(|ranked| ranked.first()).map(|best| best.tokens.len() as u64).sum())
     }
 }
 
