@@ -39,10 +39,21 @@ fn two_runs_are_compared_from_recipe_to_scores() {
     let text = zoo.ends_with(0, &["diff", &runs[1], &runs[0]]).stdout;
     assert!(text.contains("first difference  updates 1 to 5: A "), "{text}");
 
-    // Of other recipes, data and conventions.
+    // Other data. From here on, the name is that of a newer run.
+    let first = found["runs"][0].as_str().unwrap().to_owned();
+    let fewer = ["--arms", "fp32", "--set", "data.reader.train=128"];
+    zoo.ends_with(0, &[&call[..], &fewer].concat());
+    let found = zoo.ends_with(0, &["diff", &first, "@last", "--format", "json"]).json();
+    let splits: Vec<&str> =
+        found["data"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
+    // Fewer sentences number the words in another order, so the ids of all splits differ.
+    assert_eq!(splits, ["test", "train", "valid"], "{found}");
+    assert_eq!(found["recipe"][0]["values"], serde_json::json!(["256", "128"]), "{found}");
+
+    // Another recipe.
     let other = ["reproduce", "reversal-rnn-rnn", "--tier", "smoke", "--arms", "fp32", "--threads", "2"];
     zoo.ends_with(0, &other);
-    let text = zoo.ends_with(0, &["diff", &runs[0], "@last"]).stdout;
+    let text = zoo.ends_with(0, &["diff", &first, "@last"]).stdout;
     assert!(text.contains("model.encoder.kind") && text.contains("threads"), "{text}");
     zoo.ends_with(2, &["diff", &runs[0], "no-such-run"]);
     zoo.ends_with(2, &["diff", &runs[0], &runs[1], "--format", "csv"]);

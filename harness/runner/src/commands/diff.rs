@@ -44,7 +44,9 @@ fn text(found: &RunDifferences) -> String {
 fn section(out: &mut String, title: &str, found: Option<&[Different]>, same: &str) {
     out.push_str(&format!("\n{}\n", title.to_uppercase()));
     match found {
-        None => out.push_str("not compared: the ledger of the home has no record of both\n"),
+        None => {
+            out.push_str("not compared: the ledger of the home does not have a judged record of both runs\n")
+        }
         Some([]) => out.push_str(&format!("{same}\n")),
         Some(found) => {
             let mut table = output::columns(["what", "A", "B"]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use zoo_results::ledger::RunRecord;
 use zoo_results::metrics::{Resampling, Scorer, paired_gain};
 
 use super::opened::opened;
@@ -24,7 +25,8 @@ pub struct RunDifferences {
     pub names: [String; 2],
     /// Keys of the resolved recipes, and the initial weights.
     pub recipe: Vec<Different>,
-    /// Digests of the data; `None` if the ledger of the home has not both.
+    /// Digests of the data; `None` if the ledger of the home does not have a judged record of both
+    /// runs.
     pub data: Option<Vec<Different>>,
     /// Program and machine that started the runs.
     pub environment: Vec<Different>,
@@ -137,18 +139,13 @@ fn name(run: &Run) -> String {
     format!("{}{tier}, {} seed {}", card.recipe, card.arm, card.seed)
 }
 
-/// Splits with different digests in the newest records of the runs.
+/// Splits with different digests in the newest judged records of the runs.
 fn data(ctx: &Context, runs: [&Run; 2]) -> Result<Option<Vec<Different>>> {
     let entries = ledger(ctx, None).entries()?;
     let of = |run: &Run| -> Option<BTreeMap<String, String>> {
-        let card = &run.card;
-        let records = entries.iter().rev().map(|entry| &entry.record);
-        let mut fitting = records.filter(|record| {
-            (&record.recipe, &record.tier) == (&card.recipe, &card.tier)
-                && record.seeds.contains(&card.seed)
-                && record.arm.as_ref().is_none_or(|arm| *arm == card.arm)
-        });
-        fitting.find(|record| !record.data.is_empty()).map(|record| record.data.clone())
+        let mut records = entries.iter().rev().map(|entry| &entry.record);
+        let is_of = |one: &RunRecord| ctx.runs_dir().join(&one.folder) == run.folder;
+        records.find(|record| record.runs.iter().any(is_of)).map(|record| record.data.clone())
     };
     let [Some(one), Some(other)] = runs.map(of) else { return Ok(None) };
     let mut splits: Vec<&String> = one.keys().chain(other.keys()).collect();
@@ -200,7 +197,10 @@ fn scores(runs: [&Run; 2], missing: &mut Vec<String>) -> Result<Vec<ScoreDiffere
         for value in &one.scores {
             let signature = value.signature.to_string();
             let same = other.scores.iter().find(|other| other.signature.to_string() == signature);
-            let Some(of_other) = same else { continue };
+            let Some(of_other) = same else {
+                missing.push(format!("{} with {}: only the first run has {signature}", one.eval, one.decode));
+                continue;
+            };
             let gain = match one.references_sha256 == other.references_sha256 {
                 true => gain([(&folders[0], one), (&folders[1], other)], &signature)?,
                 false => {
