@@ -26,7 +26,8 @@ def judged():
     newest = {}
     for line in LEDGER.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        if record["recipe"].endswith(SUFFIXES) and not record["tier"] and record["judgements"]:
+        changed = record["tier"] or record["overrides"] or record["end"] != "finished"
+        if record["recipe"].endswith(SUFFIXES) and not changed and record["judgements"]:
             newest[record["recipe"]] = record
     return newest.values()
 
