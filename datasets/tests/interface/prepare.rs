@@ -431,3 +431,50 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
     assert_eq!(one.pipeline.source, four.pipeline.source);
     assert_eq!(one.pipeline.codes, four.pipeline.codes);
 }
+
+#[test]
+fn a_kept_pipeline_reads_and_writes_text_as_the_prepared_one() {
+    let pieces = r#"{"kind": "sentencepiece", "pieces": 40, "joint": true, "specials": "openseq2seq"}"#;
+    let apart = r#"{"kind": "words", "specials": "fairseq", "joint": false}"#;
+    for tokenizer in [WORDS, apart, BPE, pieces] {
+        let data = spec(tokenizer, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
+        let made = prepared(&data).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let kept = || PreparedTranslation::kept(&data, PrepareOptions::default(), folder.path());
+        assert!(kept().unwrap().is_none() && made.is_kept(folder.path()).unwrap().is_none());
+        made.keep(folder.path()).unwrap();
+        assert_eq!(made.is_kept(folder.path()).unwrap(), Some(true));
+        let read = kept().unwrap().unwrap();
+        assert!(read.splits.is_empty());
+        assert_eq!(
+            (read.targets.clone(), read.pipeline.joined()),
+            (made.targets.clone(), made.pipeline.joined())
+        );
+        for line in ["The mouse's old house, a zebra", ""] {
+            let ids = made.pipeline.encode_source(line);
+            assert_eq!(read.pipeline.encode_source(line), ids, "{tokenizer}");
+        }
+        let (_, target) = made.splits[TRAIN].pair(1);
+        assert_eq!(read.undo(target), made.undo(target), "{tokenizer}");
+
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        for file in entries.map(|entry| entry.unwrap().path()) {
+            let bytes = std::fs::read(&file).unwrap();
+            std::fs::write(&file, [&bytes[..], b"x"].concat()).unwrap();
+            let error = kept().unwrap_err().to_string();
+            assert!(error.contains(file.file_name().unwrap().to_str().unwrap()), "{error}");
+            std::fs::write(&file, bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn text_of_other_words_is_not_what_was_kept() {
+    let data = spec(WORDS, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
+    let folder = tempfile::tempdir().unwrap();
+    prepared(&data).unwrap().keep(folder.path()).unwrap();
+    let mut others = splits();
+    others.get_mut(TRAIN).unwrap().source[0] = "The barn is old.".into();
+    let others = prepare(&data, &others, PrepareOptions::default()).unwrap();
+    assert_eq!(others.is_kept(folder.path()).unwrap(), Some(false));
+}

@@ -21,6 +21,16 @@ pub enum PictureDataError {
     /// The sizes or numbers of the recipe fit no picture.
     #[error("{0}\nhint: see `data.picture`, `data.pixels` and `data.augmentation` of the recipe")]
     Shape(#[from] ShapeError),
+    /// The names of the classes that a run kept cannot be written or read, or were changed.
+    #[error(
+        "{}: {reason}\nhint: restore it, or remove the run's folder and train again", path.display()
+    )]
+    Kept {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The corpus has no pictures.
     #[error("the split {split} has no pictures\nhint: the corpus is not one of pictures; see `zoo list`")]
     NoPictures {

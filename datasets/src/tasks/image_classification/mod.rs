@@ -4,6 +4,7 @@
 
 mod batches;
 mod error;
+mod kept;
 mod own;
 mod prepared;
 mod source;
@@ -14,6 +15,7 @@ mod tests;
 
 pub use batches::{PictureBatch, TrainingPictures};
 pub use error::PictureDataError;
+pub use kept::kept_classes;
 pub use own::{own_pictures, own_stamps};
 pub use prepared::{MOST_BYTES, PreparedPictures, prepare_pictures};
 pub use source::read_picture;

@@ -250,3 +250,15 @@ fn stripes_are_a_function_of_the_seed_and_their_number() {
     assert_eq!(classes.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
     assert_ne!(one.splits["train"].bytes_of(0), one.splits["test"].bytes_of(0));
 }
+
+#[test]
+fn classes_are_kept_for_pictures_of_a_user() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(kept_classes(folder.path(), 2).unwrap(), None);
+    let classes = vec!["cat".to_owned(), "dog".to_owned()];
+    let prepared = PreparedPictures { splits: std::collections::BTreeMap::new(), classes: classes.clone() };
+    prepared.keep(folder.path()).unwrap();
+    assert_eq!(kept_classes(folder.path(), 2).unwrap(), Some(classes));
+    let error = kept_classes(folder.path(), 3).unwrap_err().to_string();
+    assert!(error.contains("names 2 classes, the recipe has 3"), "{error}");
+}

@@ -114,11 +114,12 @@ pub trait TaskData: 'static {
     /// The training split.
     fn material(&self, recipe: &RecipeOf<Self::Task>) -> Result<Self::Material>;
 
-    /// Writes into the folder of a run what a user's own input needs of the data.
+    /// Writes what a user's own input needs of the data into a folder. A task whose recipes say it
+    /// all writes nothing.
     ///
     /// # Errors
     /// A file cannot be written.
-    fn keep(&self, _run: &Path) -> Result<()> {
+    fn keep(&self, _folder: &Path) -> Result<()> {
         Ok(())
     }
 

@@ -35,6 +35,9 @@ use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::files::{read_json, write_json, write_whole};
 
+/// Folder in that of a run with what a user's own input needs of the data.
+pub const VOCABULARY: &str = "vocabulary";
+
 /// Number of times and pause in which [`Run::lock`] waits for the end of a short lock.
 const LOCK_ATTEMPTS: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);

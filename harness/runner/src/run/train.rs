@@ -20,7 +20,7 @@ use zoo_training::trainer::{Asked, Outcome, Score, Seen, Trainer, Validation};
 use super::conventions::{Conventions, name_of};
 use super::data::{Decoded, LeftOut, Material, Model, TaskData, last_update, phase, typed};
 use super::evaluate::Weights;
-use super::folder::{Run, Trained};
+use super::folder::{Run, Trained, VOCABULARY};
 use super::initial::InitialWeights;
 use super::log::{commits, logged_losses};
 use super::trajectory;
@@ -51,11 +51,16 @@ pub fn train<T: TaskData>(
     task: &T,
     run: &mut Run,
 ) -> Result<Trained> {
+    let kept = run.folder.join(VOCABULARY);
     if run.is_trained(training.stop_early)? {
+        // Earlier versions kept less.
+        if !kept.exists() && task.check(typed::<T::Task>(recipe)?, run).is_ok() {
+            task.keep(&kept)?;
+        }
         return run.trained();
     }
     run.create(recipe)?;
-    task.keep(&run.folder)?;
+    task.keep(&kept)?;
     let seed = run.card.seed;
     let device = ctx.open_device()?.autodiff();
     let compute = Compute::of(&recipe.precision);

@@ -224,23 +224,7 @@ impl Builder<'_> {
     }
 
     fn save_pipeline(&self, pipeline: &TextPipeline, built: &mut Built) -> Result<(), PrepareError> {
-        let joined = pipeline.joined();
-        if let Some(codes) = &pipeline.codes {
-            self.save(CODES, codes.to_text().as_bytes(), built)?;
-        }
-        if let Segmenter::SentencePiece { source, target } = &pipeline.segmenter {
-            self.save(&model_file(joined, "source"), source.model().bytes(), built)?;
-            if !joined {
-                self.save(&model_file(false, "target"), target.model().bytes(), built)?;
-            }
-            return Ok(());
-        }
-        self.save(&vocabulary_file(joined, "source"), pipeline.source.to_file_text().as_bytes(), built)?;
-        if !joined {
-            let text = pipeline.target.to_file_text();
-            self.save(&vocabulary_file(false, "target"), text.as_bytes(), built)?;
-        }
-        Ok(())
+        pipeline.files().into_iter().try_for_each(|(name, bytes)| self.save(&name, &bytes, built))
     }
 
     fn save(&self, name: &str, bytes: &[u8], built: &mut Built) -> Result<(), PrepareError> {

@@ -126,6 +126,14 @@ pub enum PrepareError {
         /// Path of the prepared folder.
         folder: PathBuf,
     },
+    /// A file that a run kept cannot be written or read, or was changed.
+    #[error("{}: {problem}\nhint: restore it; the model was trained with what it held", file.display())]
+    Kept {
+        /// Path of the file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A prepared folder was made with other settings.
     #[error("{}: prepared with other settings ({what})\nhint: remove the folder or give another one", folder.display())]
     OtherSettings {

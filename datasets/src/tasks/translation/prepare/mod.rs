@@ -4,6 +4,7 @@
 mod build;
 mod clean;
 mod error;
+mod kept;
 mod outputs;
 mod pieces;
 mod pipeline;

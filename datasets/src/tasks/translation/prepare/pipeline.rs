@@ -9,6 +9,7 @@ use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
 
 use super::error::PrepareError;
 use super::pieces::Pieces;
+use super::surroundings::{CODES, model_file, vocabulary_file};
 use crate::text::bpe::{Codes, Encoder, undo};
 use crate::text::moses::Normalizer;
 use crate::text::vocabulary::Vocabulary;
@@ -103,6 +104,24 @@ impl TextPipeline {
     /// Whether both sides share one vocabulary.
     pub fn joined(&self) -> bool {
         Arc::ptr_eq(&self.source, &self.target)
+    }
+
+    /// Name and content of the files that the pipeline is read from: merges and vocabularies, or
+    /// models of SentencePiece.
+    pub(super) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let joined = self.joined();
+        let mut files = Vec::new();
+        if let Some(codes) = &self.codes {
+            files.push((CODES.to_owned(), codes.to_text().into_bytes()));
+        }
+        let of_sides = match &self.segmenter {
+            Segmenter::SentencePiece { source, target } => [("source", source), ("target", target)]
+                .map(|(side, pieces)| (model_file(joined, side), pieces.model().bytes().to_vec())),
+            _ => [("source", &self.source), ("target", &self.target)]
+                .map(|(side, words)| (vocabulary_file(joined, side), words.to_file_text().into_bytes())),
+        };
+        files.extend(of_sides.into_iter().take(if joined { 1 } else { 2 }));
+        files
     }
 
     /// Converts a raw source line to ids, with special tokens and without truncation.

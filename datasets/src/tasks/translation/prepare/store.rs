@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use zoo_recipes::TextTokenizerSpec;
 use zoo_recipes::atomic::write_whole;
 use zoo_recipes::tasks::translation::TextDataSpec;
+use zoo_recipes::untrusted;
 
 use super::build::{Built, build};
 use super::error::PrepareError;
@@ -203,7 +204,7 @@ fn load_from(
         unread.remove(name).ok_or_else(|| folder.damaged(MANIFEST, format!("it does not list `{name}`")))
     };
     let begin = (data.begin_token_in_source, options.begin_token_in_target);
-    let pipeline = folder.pipeline(&manifest, data, begin, &mut due)?;
+    let pipeline = folder.pipeline(&manifest.files, data, begin, &mut due)?;
 
     let training: Vec<String> =
         pair_splits(data).iter().filter(|split| split.is_train()).map(|split| split.name().into()).collect();
@@ -235,8 +236,9 @@ fn load_from(
     Ok(prepared)
 }
 
-struct Folder<'p> {
-    path: &'p Path,
+/// A folder with prepared data, or with the pipeline alone.
+pub(super) struct Folder<'p> {
+    pub path: &'p Path,
 }
 
 impl Folder<'_> {
@@ -248,9 +250,11 @@ impl Folder<'_> {
         }
     }
 
-    fn pipeline(
+    /// The pipeline that the files of the folder give. `files` has their digests by name, `due` gives
+    /// and ticks off the digest of one.
+    pub(super) fn pipeline(
         &self,
-        manifest: &Manifest,
+        files: &BTreeMap<String, String>,
         data: &TextDataSpec,
         begin: (bool, bool),
         due: &mut dyn FnMut(&str) -> Result<String, PrepareError>,
@@ -260,7 +264,7 @@ impl Folder<'_> {
             TextTokenizerSpec::SentencePiece { specials, pieces, model, .. } => {
                 // A model that was learnt on a share of the text may have fewer pieces.
                 let pieces = (data.share.is_none() || model.is_some()).then_some(*pieces);
-                let joined = manifest.files.contains_key(&model_file(true, ""));
+                let joined = files.contains_key(&model_file(true, ""));
                 let mut model = |side| -> Result<Arc<Pieces>, PrepareError> {
                     let name = model_file(joined, side);
                     let (file, bytes) = (self.path.join(&name), self.read(&name, &due(&name)?)?);
@@ -279,7 +283,7 @@ impl Folder<'_> {
             }
             TextTokenizerSpec::Words { .. } => Segmenter::Words,
         };
-        let joined = manifest.files.contains_key(&vocabulary_file(true, ""));
+        let joined = files.contains_key(&vocabulary_file(true, ""));
         let mut vocabulary = |side| -> Result<Arc<Vocabulary>, PrepareError> {
             let name = vocabulary_file(joined, side);
             let text = self.text(&name, &due(&name)?)?;
@@ -305,7 +309,7 @@ impl Folder<'_> {
     fn compare(&self, name: &str, due: &str, found: &str) -> Result<(), PrepareError> {
         match due == found {
             true => Ok(()),
-            false => Err(self.damaged(name, format!("its SHA-256 is {found}, the manifest says {due}"))),
+            false => Err(self.damaged(name, format!("its SHA-256 is {found}, not {due}"))),
         }
     }
 
@@ -316,7 +320,7 @@ impl Folder<'_> {
     }
 
     fn read(&self, name: &str, digest: &str) -> Result<Vec<u8>, PrepareError> {
-        let bytes = std::fs::read(self.path.join(name)).map_err(|e| self.damaged(name, e.to_string()))?;
+        let bytes = untrusted::read(&self.path.join(name)).map_err(|e| self.damaged(name, e.to_string()))?;
         self.compare(name, digest, &hex::encode(Sha256::digest(&bytes)))?;
         Ok(bytes)
     }

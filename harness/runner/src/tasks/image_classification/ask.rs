@@ -1,9 +1,9 @@
 //! `zoo infer` for image classification: classifies picture files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use zoo_datasets::tasks::image_classification::read_picture;
+use zoo_datasets::tasks::image_classification::{kept_classes, read_picture};
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::image_classification::{PictureBatch, scores};
@@ -18,6 +18,7 @@ use crate::error::{Failure, Result};
 use crate::output;
 use crate::run::data::Sets;
 use crate::run::evaluate::{evaluated_weights, load_model};
+use crate::run::folder::{Run, VOCABULARY};
 use crate::task::inference::Inference;
 use crate::tasks::classes::Inferred;
 
@@ -28,7 +29,7 @@ use crate::tasks::classes::Inferred;
 pub fn classify(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
     let Inference { ctx, run, .. } = inference;
     let files = pictures(args)?;
-    let names = class_names(ctx, recipe, &run.card.base)?;
+    let names = class_names(ctx, recipe, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
     let model = load_model(recipe, &Pictures { prepared: None }, weights, &ctx.open_device()?)?;
     let compute = Compute::of(&recipe.precision);
@@ -55,9 +56,14 @@ fn pictures(args: &InferArgs) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Names of the classes: those of the corpus, or of the user's own folders.
-fn class_names(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<Vec<String>> {
+/// Names of the classes: those that the run kept. A run by an earlier version kept none, so they are
+/// those of the corpus, or of the user's own folders.
+fn class_names(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<Vec<String>> {
+    let kept = kept_classes(&run.folder.join(VOCABULARY), recipe.data.classes);
+    if let Some(names) = kept.map_err(prepare::failure)? {
+        return Ok(names);
+    }
     let first = recipe.data.eval_sets().into_iter().next();
     let sets: Vec<&str> = first.into_iter().collect();
-    Ok(prepare::prepare(ctx, &recipe.data, base, Sets::Evaluation(&sets))?.classes.clone())
+    Ok(prepare::prepare(ctx, &recipe.data, &run.card.base, Sets::Evaluation(&sets))?.classes.clone())
 }

@@ -1,6 +1,7 @@
 //! Prepared pictures for training and evaluation.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use zoo_datasets::tasks::image_classification::PreparedPictures;
@@ -27,6 +28,10 @@ impl TaskData for PictureData {
 
     fn material(&self, _: &Recipe) -> Result<Pictures> {
         Ok(Pictures { prepared: Some(self.prepared.clone()) })
+    }
+
+    fn keep(&self, folder: &Path) -> Result<()> {
+        self.prepared.keep(folder).map_err(failure)
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {

@@ -66,5 +66,9 @@ pub fn own_files(data: &PictureDataSpec, base: &Path) -> Result<Vec<(String, Str
 
 /// What is wrong with the pictures, as a failure of the command.
 pub fn failure(error: PictureDataError) -> Failure {
-    Failure::new(Exit::Data, error.to_string())
+    let exit = match error {
+        PictureDataError::Kept { .. } => Exit::Damaged,
+        _ => Exit::Data,
+    };
+    Failure::new(exit, error.to_string())
 }

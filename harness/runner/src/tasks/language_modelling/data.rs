@@ -10,12 +10,12 @@ use zoo_recipes::DataBlock;
 use zoo_results::report::page::SplitCounts;
 
 use super::material::{Text, of_models};
-use super::prepare::{VOCABULARY, failure};
+use super::prepare::failure;
 use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
-use crate::run::folder::Run;
+use crate::run::folder::{Run, VOCABULARY};
 use crate::run::numbering;
 
 /// The prepared text of a recipe.
@@ -32,8 +32,8 @@ impl TaskData for LanguageData {
         Ok(Text { prepared: Some(self.prepared.clone()) })
     }
 
-    fn keep(&self, run: &Path) -> Result<()> {
-        self.prepared.keep(&run.join(VOCABULARY)).map_err(failure)
+    fn keep(&self, folder: &Path) -> Result<()> {
+        self.prepared.keep(folder).map_err(failure)
     }
 
     fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {

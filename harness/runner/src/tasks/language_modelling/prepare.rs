@@ -13,10 +13,7 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::run::folder::Run;
-
-/// Folder in that of a run with the units that `zoo infer` reads.
-pub const VOCABULARY: &str = "vocabulary";
+use crate::run::folder::{Run, VOCABULARY};
 
 /// Fetches and reads the text of all splits: the vocabulary depends on them. `base` is the folder
 /// that the recipe's paths are relative to.

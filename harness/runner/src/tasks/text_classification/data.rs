@@ -11,12 +11,12 @@ use zoo_results::exit::Exit;
 use zoo_results::report::page::SplitCounts;
 
 use super::material::{Texts, of_models};
-use super::prepare::{VOCABULARY, failure};
+use super::prepare::failure;
 use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
-use crate::run::folder::Run;
+use crate::run::folder::{Run, VOCABULARY};
 use crate::run::numbering;
 
 /// Prepared texts of a recipe.
@@ -39,8 +39,8 @@ impl TaskData for TextData {
         Ok(Texts { prepared: Some(self.prepared.clone()) })
     }
 
-    fn keep(&self, run: &Path) -> Result<()> {
-        self.prepared.keep(&run.join(VOCABULARY)).map_err(failure)
+    fn keep(&self, folder: &Path) -> Result<()> {
+        self.prepared.keep(folder).map_err(failure)
     }
 
     fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {

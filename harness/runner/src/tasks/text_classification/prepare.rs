@@ -14,10 +14,7 @@ use zoo_results::exit::Exit;
 
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::run::folder::Run;
-
-/// Folder in that of a run with the words and classes that `zoo infer` reads.
-pub const VOCABULARY: &str = "vocabulary";
+use crate::run::folder::{Run, VOCABULARY};
 
 /// Fetches and reads the texts of all splits: the training texts number the words of all others.
 /// `base` is the folder that the recipe's paths are relative to.

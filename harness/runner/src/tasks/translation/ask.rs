@@ -8,12 +8,13 @@ use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 
 use super::Recipe;
+use super::data::vocabularies;
 use super::decode::Translator;
-use super::prepare::prepare;
+use super::material::Text;
+use super::prepare::of_run;
 use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
 use crate::lines;
-use crate::run::data::TaskData;
 use crate::run::evaluate::{evaluated_weights, load_model};
 use crate::task::inference::Inference;
 
@@ -68,9 +69,10 @@ fn translate_lines(
     let Inference { ctx, run, search, .. } = inference;
     let search = &recipe.decode[search];
     let language = language(recipe, target)?;
-    let prepared = prepare(ctx, recipe, &run.card.base)?;
+    let prepared = of_run(ctx, recipe, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
-    let model = load_model(recipe, &prepared.material(recipe)?, weights, &ctx.open_device()?)?;
+    let text = Text { train: Vec::new(), vocabularies: vocabularies(&prepared) };
+    let model = load_model(recipe, &text, weights, &ctx.open_device()?)?;
     let compute = Compute::of(&recipe.precision);
     let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
     let mut number = 0;

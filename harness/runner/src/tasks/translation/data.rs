@@ -1,6 +1,7 @@
 //! Prepared pairs of token sequences for training and evaluation.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::tasks::translation::prepare::{PreparedSplit, PreparedTranslation};
@@ -13,6 +14,8 @@ use super::{Recipe, decode};
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::data::{Decoded, EvaluationBatches, TaskData};
+use crate::run::folder::{Run, VOCABULARY};
+use crate::run::numbering;
 
 impl TaskData for PreparedTranslation {
     type Task = zoo_recipes::Translation;
@@ -21,6 +24,19 @@ impl TaskData for PreparedTranslation {
     fn material(&self, _: &Recipe) -> Result<Text> {
         let train = self.train()?.into_iter().cloned().collect();
         Ok(Text { train, vocabularies: vocabularies(self) })
+    }
+
+    fn keep(&self, folder: &Path) -> Result<()> {
+        Ok(self.keep(folder)?)
+    }
+
+    fn check(&self, _: &Recipe, run: &Run) -> Result<()> {
+        numbering::check_training(self, run)?;
+        // Text of other words may have the same numbers.
+        match self.is_kept(&run.folder.join(VOCABULARY))? {
+            Some(false) => Err(numbering::changed(run, "they have other sub-words or words")),
+            _ => Ok(()),
+        }
     }
 
     fn fingerprints(&self) -> BTreeMap<String, String> {
@@ -94,7 +110,7 @@ impl TaskData for PreparedTranslation {
 }
 
 /// Vocabulary sizes and special ids of prepared data.
-fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
+pub(super) fn vocabularies(prepared: &PreparedTranslation) -> Vocabularies {
     let (source, target) = (&prepared.pipeline.source, &prepared.pipeline.target);
     let ids = target.specials();
     Vocabularies {

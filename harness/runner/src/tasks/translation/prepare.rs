@@ -19,6 +19,8 @@ use zoo_results::exit::Exit;
 use super::Recipe;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::data::TaskData;
+use crate::run::folder::{Run, VOCABULARY};
 
 /// Version of the cache key. Increase it when a code change alters the prepared data.
 const VERSION: u32 = 1;
@@ -27,6 +29,7 @@ impl From<PrepareError> for Failure {
     fn from(error: PrepareError) -> Self {
         let exit = match error {
             PrepareError::Unavailable { .. } => Exit::Recipe,
+            PrepareError::Kept { .. } => Exit::Damaged,
             _ => Exit::Data,
         };
         Self::new(exit, error.to_string())
@@ -79,6 +82,21 @@ pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTr
     });
     ctx.progress.end_stage();
     prepared
+}
+
+/// Sub-words and vocabularies that a run kept, without text. A run by an earlier version kept none:
+/// its data is prepared again, and must be that which the run was trained on.
+///
+/// # Errors
+/// A kept file is missing or was changed, or the data cannot be obtained or has changed.
+pub fn of_run(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<PreparedTranslation> {
+    let folder = run.folder.join(VOCABULARY);
+    if let Some(kept) = PreparedTranslation::kept(&recipe.data, PrepareOptions::of(recipe), &folder)? {
+        return Ok(kept);
+    }
+    let prepared = prepare(ctx, recipe, &run.card.base)?;
+    TaskData::check(&prepared, recipe, run)?;
+    Ok(prepared)
 }
 
 /// Path and SHA-256 of the text files and of the tokenizer model that the recipe itself names.
