@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "list",
     "show",
     "check",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 26] = [
     "replay",
     "evaluate",
     "export",
+    "pack",
     "new",
     "score",
     "judge",

@@ -17,6 +17,7 @@ mod looks;
 mod merging;
 mod other_types;
 mod own_data;
+mod packing;
 mod parts;
 mod profiling;
 mod recipes;

@@ -68,14 +68,7 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
     }
     let found = match folder {
         Some(folder) => {
-            // The record of a run refers to its hypotheses by the run's folder.
-            let prefix = format!("{}/", folder.display());
-            let names = |record: &Record| {
-                let mut files = record.scores.iter().filter_map(|score| score.hypotheses.as_ref());
-                files.any(|file| file.path.starts_with(&prefix))
-            };
-            let entries = ledger.entries()?;
-            let found = entries.into_iter().rev().find(|entry| names(&entry.record));
+            let found = newest_entry(ledger, &folder)?;
             found.ok_or_else(|| {
                 Failure::new(Exit::Data, format!("no entry of {shown} is about the run {which}"))
                     .hint("`zoo reproduce` records a run after judging it; --ledger selects another ledger")
@@ -91,6 +84,28 @@ pub fn entry_of(context: &Context, ledger: &Ledger, which: &str) -> Result<Entry
         return Err(Failure::usage(message).hint("`zoo ledger list` shows the entries; take one that ended"));
     }
     Ok(found)
+}
+
+/// The newest entry about a run, or `None`. `below` is the run's folder below the folder of runs.
+fn newest_entry(ledger: &Ledger, below: &Path) -> Result<Option<Entry>> {
+    // The record of a run refers to its hypotheses by the run's folder.
+    let prefix = format!("{}/", below.display());
+    let names = |record: &Record| {
+        let mut files = record.scores.iter().filter_map(|score| score.hypotheses.as_ref());
+        files.any(|file| file.path.starts_with(&prefix))
+    };
+    Ok(ledger.entries()?.into_iter().rev().find(|entry| names(&entry.record)))
+}
+
+/// The newest entry about the run in a folder, or `None`.
+///
+/// # Errors
+/// The ledger is damaged.
+pub fn entry_about(ledger: &Ledger, run: &Path) -> Result<Option<Entry>> {
+    match run_folder(run) {
+        Some(below) => newest_entry(ledger, &below),
+        None => Ok(None),
+    }
 }
 
 /// The part `NAME/ARM-seedN-KEY` of a path in a run.

@@ -16,7 +16,7 @@ pub use self::ledger::{
 };
 pub use self::profile::ProfileArgs;
 pub use self::replay::ReplayArgs;
-pub use self::runs::{DiffArgs, EvaluateArgs, ExportArgs, LogArgs, RunsArgs};
+pub use self::runs::{DiffArgs, EvaluateArgs, ExportArgs, LogArgs, PackArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -186,6 +186,16 @@ Examples:
   zoo export @last model.safetensors
   zoo reproduce my-recipe.toml --arms mixed --init-from model.safetensors")]
     Export(ExportArgs),
+    /// Pack a run into a folder that works anywhere: weights, vocabulary, model card, record
+    #[command(after_help = "\
+Examples:
+  zoo pack reversal-transformer:fp32 -o reversal
+  zoo pack @last -o model.tar --license cc-by-4.0
+  zoo pack --check reversal
+  zoo infer reversal --input lines.txt
+
+The folder is laid out as a repository of Hugging Face. docs/packages.md describes the files.")]
+    Pack(PackArgs),
     /// Write a recipe for your own text: translation, a language model or a classifier
     #[command(after_help = "\
 Examples:

@@ -23,6 +23,7 @@ mod lines;
 mod memory;
 mod merging;
 mod output;
+mod packing;
 mod process;
 mod progress;
 mod records;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::LedgerFile;
 use super::checks::ComputeChoice;
 use crate::runs::State;
 
@@ -79,6 +80,32 @@ pub struct EvaluateArgs {
     /// for alpha, beta or both, a value, or the first value, the last value and the step
     #[arg(long, value_name = "KEY=FROM:TO:STEP,…")]
     pub sweep: Option<crate::run::sweep::SweptWeights>,
+}
+
+/// Arguments of `zoo pack`.
+#[derive(Debug, Args)]
+pub struct PackArgs {
+    /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last; with --check, a package
+    pub run: PathBuf,
+    /// Folder to write, or an archive if the name ends in .tar [default: ./NAME-ARM-seedN]
+    #[arg(long, short, value_name = "DIR|FILE.tar")]
+    pub out: Option<PathBuf>,
+    /// Licence of the weights for the model card, e.g. cc-by-4.0 [default: other, with the link of the
+    /// data's terms]
+    #[arg(long, value_name = "ID")]
+    pub license: Option<String>,
+    /// Leave the judged record with its outputs out
+    #[arg(long)]
+    pub no_bundle: bool,
+    /// Recipe to check the record with if it is not built in or has changed since the run
+    #[arg(long, value_name = "RECIPE", conflicts_with = "no_bundle")]
+    pub recipe: Option<String>,
+    /// Write nothing: check every file of a package, and that its model can be used
+    #[arg(long, conflicts_with_all = ["out", "license", "no_bundle", "recipe", "ledger"])]
+    pub check: bool,
+    /// Ledger with the record
+    #[command(flatten)]
+    pub file: LedgerFile,
 }
 
 /// Arguments of `zoo export`.

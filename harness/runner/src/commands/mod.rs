@@ -19,6 +19,7 @@ mod ledger;
 mod list;
 mod log;
 mod new;
+mod pack;
 mod profile;
 mod regress;
 mod replay;
@@ -56,6 +57,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Replay(args) => replay::run(context, args),
         Command::Evaluate(args) => evaluate::run(context, args),
         Command::Export(args) => export::run(context, args),
+        Command::Pack(args) => pack::run(context, args),
         Command::New(args) => new::run(context, args),
         Command::Score(args) => score::run(context, args),
         Command::Judge(args) => judge::run(context, args),

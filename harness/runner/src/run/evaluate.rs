@@ -18,6 +18,7 @@ use zoo_training::state::Ending;
 use super::conventions::{Conventions, name_of};
 use super::data::{Decoded, Material, TaskData, typed};
 use super::folder::Run;
+use super::package::Manifest;
 use super::samples;
 use crate::context::Context;
 use crate::environment::Program;
@@ -88,6 +89,9 @@ impl Evaluation {
 /// # Errors
 /// The newest checkpoint is missing, damaged or of another run.
 pub fn evaluated_weights(run: &Run, recipe: &Common) -> Result<Weights> {
+    if let Some(package) = Manifest::of(&run.folder)? {
+        return package.weights(&run.folder);
+    }
     let trained = run.trained_file().is_file().then(|| run.trained()).transpose()?;
     // A run that was stopped for leaving the published course may have continued since.
     let trained = trained.filter(|trained| !matches!(trained.ending, Ending::OffCourse { .. }));

@@ -30,6 +30,7 @@ use zoo_training::state::{Ending, RunState};
 use super::activity::LOCK;
 use super::initial::{InitialWeights, Origin};
 use super::log::sessions;
+use super::package::{self, Manifest};
 use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
@@ -189,7 +190,10 @@ impl Run {
     /// Opens an existing run. `path` is its folder, or a checkpoint or file in it.
     pub fn open(path: &Path) -> Result<(Self, Recipe)> {
         let folder = Self::folder_of(path)?;
-        let card: Card = read_json(&folder.join("run.json"))?;
+        let mut card: Card = read_json(&folder.join("run.json"))?;
+        if Manifest::of(&folder)?.is_some() {
+            card.base = package::base_of(&folder);
+        }
         let file = folder.join("recipe.toml");
         let text = fs::read_to_string(&file).map_err(|e| Failure::io("read", &file, &e))?;
         let recipe = Recipe::from_toml(&text)

@@ -45,6 +45,12 @@ pub trait Ready {
     /// The data is not that which the run was trained on.
     fn check(&self, recipe: &Recipe, run: &Run) -> Result<()>;
 
+    /// See [`TaskData::keep`].
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    fn keep(&self, folder: &Path) -> Result<()>;
+
     /// Decodes and scores pairs of evaluation set and search, unless `folder` has them already.
     ///
     /// # Errors
@@ -109,6 +115,10 @@ impl<T: TaskData> Ready for T {
 
     fn check(&self, recipe: &Recipe, run: &Run) -> Result<()> {
         TaskData::check(self, typed::<T::Task>(recipe)?, run)
+    }
+
+    fn keep(&self, folder: &Path) -> Result<()> {
+        TaskData::keep(self, folder)
     }
 
     fn evaluate(

@@ -31,7 +31,7 @@ pub use bench::{
 pub use diff::{Different, Losses, RunDifferences, ScoreDifference, diff};
 pub use infer::{InferRequest, inference};
 pub use judge::{Found, JudgedClaim, judge_found};
-pub use opened::opened;
+pub use opened::{opened, opened_run};
 pub use plan::plan;
 pub use profile::{ProfileReport, Subject, profile};
 pub use reevaluate::{EvaluateRequest, evaluate, sweep};

@@ -183,6 +183,24 @@ pub trait Task {
 
     // Use.
 
+    /// Name of the task on model hubs: Hugging Face's `pipeline_tag`.
+    fn hub_name(&self) -> &'static str;
+
+    /// Arguments of `zoo` that use a trained model, with `MODEL` in the place of its folder.
+    fn example_use(&self) -> &'static str;
+
+    /// Whether a user's own input needs something of the training data, which a run keeps. A task
+    /// whose recipes say it all keeps nothing.
+    fn keeps_vocabulary(&self) -> bool {
+        true
+    }
+
+    /// Loads what a user's own input needs: the model, its vocabulary and the search.
+    ///
+    /// # Errors
+    /// Something is missing, damaged, or does not fit the recipe.
+    fn open(&self, inference: &Inference) -> Result<()>;
+
     /// Name of the search to decode a user's own input with if none is given; `None` selects the
     /// search of the claims.
     fn own_search(&self) -> Option<&str> {

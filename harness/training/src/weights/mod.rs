@@ -83,10 +83,19 @@ pub fn write(
     weights: &[ParameterValues],
     about: HashMap<String, String>,
 ) -> Result<(), WeightsError> {
+    let bytes = encode(weights, about);
+    let bytes = bytes.map_err(|what| WeightsError::Unreadable { path: path.into(), what })?;
+    write_whole(path, &bytes).map_err(|source| WeightsError::Io { path: path.into(), source })
+}
+
+/// The bytes of the file that [`write`] writes.
+///
+/// # Errors
+/// An array does not have the values of its shape; the error is a description.
+pub fn encode(weights: &[ParameterValues], about: HashMap<String, String>) -> Result<Vec<u8>, String> {
     let arrays: Vec<(&ParameterValues, Vec<u8>)> =
         weights.iter().map(|p| (p, p.values.iter().flat_map(|x| x.to_le_bytes()).collect())).collect();
-    let unreadable =
-        |e: safetensors::SafeTensorError| WeightsError::Unreadable { path: path.into(), what: e.to_string() };
+    let unreadable = |e: safetensors::SafeTensorError| e.to_string();
     let mut views = Vec::with_capacity(arrays.len());
     for (p, bytes) in &arrays {
         views.push((
@@ -95,8 +104,7 @@ pub fn write(
         ));
     }
     let bytes = safetensors::serialize(views, Some(about)).map_err(unreadable)?;
-    let bytes = in_order(bytes).map_err(|what| WeightsError::Unreadable { path: path.into(), what })?;
-    write_whole(path, &bytes).map_err(|source| WeightsError::Io { path: path.into(), source })
+    in_order(bytes)
 }
 
 /// Sorts the keys of the file's metadata. safetensors writes them in the order of a `HashMap`,

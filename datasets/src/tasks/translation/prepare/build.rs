@@ -17,7 +17,7 @@ use super::prepared::{PrepareOptions, SplitReferences, SplitStatistics};
 use super::sequences::IdsWriter;
 use super::shuffle::shuffle_pairs;
 use super::stage::{CHUNK, StageOrder, StagedLines, StagedSplit, TrainingWords, WordKind, stage};
-use super::surroundings::{CODES, PrepareStep, Surroundings, model_file, vocabulary_file};
+use super::surroundings::{PrepareStep, Surroundings};
 use crate::corpora::Preparation;
 use crate::readers::PairReader;
 use crate::tasks::translation::{PairSplit, TRAIN};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use zoo_datasets::tasks::image_classification::{kept_classes, read_picture};
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
-use zoo_models::tasks::image_classification::{PictureBatch, scores};
+use zoo_models::tasks::image_classification::{Classifier, PictureBatch, scores};
 use zoo_recipes::DataBlock;
 use zoo_results::exit::Exit;
 
@@ -27,11 +27,9 @@ use crate::tasks::classes::Inferred;
 /// # Errors
 /// A picture or the weights cannot be read.
 pub fn classify(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
-    let Inference { ctx, run, .. } = inference;
+    let ctx = &inference.ctx;
     let files = pictures(args)?;
-    let names = class_names(ctx, recipe, run)?;
-    let weights = evaluated_weights(run, recipe)?.values;
-    let model = load_model(recipe, &Pictures { prepared: None }, weights, &ctx.open_device()?)?;
+    let (names, model) = open(inference, recipe)?;
     let compute = Compute::of(&recipe.precision);
     let alone = files.len() == 1;
     for file in files {
@@ -45,6 +43,18 @@ pub fn classify(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Res
         output::write(&one.lines(("file", &file.display().to_string()), ctx, args, alone)?)?;
     }
     Ok(())
+}
+
+/// Loads the names of the classes and the model of a run.
+///
+/// # Errors
+/// They are missing or damaged, or do not fit each other.
+pub fn open(inference: &Inference, recipe: &Recipe) -> Result<(Vec<String>, Classifier)> {
+    let Inference { ctx, run, .. } = inference;
+    let names = class_names(ctx, recipe, run)?;
+    let weights = evaluated_weights(run, recipe)?.values;
+    let model = load_model(recipe, &Pictures { prepared: None }, weights, &ctx.open_device()?)?;
+    Ok((names, model))
 }
 
 /// The named files. The first argument after the run may be `--input FILE`.

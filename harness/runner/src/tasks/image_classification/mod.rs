@@ -166,6 +166,18 @@ impl Task for ImageClassification<'_> {
             .hint("`zoo infer RUN PICTURE --format json` prints the time per picture"))
     }
 
+    fn hub_name(&self) -> &'static str {
+        "image-classification"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "infer MODEL picture.png"
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::open(inference, self.recipe).map(drop)
+    }
+
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::classify(inference, self.recipe, args)
     }

@@ -1,6 +1,7 @@
 //! `zoo infer` for language models: scores lines, or continues a text.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 use zoo_datasets::tasks::language_modelling::PreparedLanguage;
@@ -44,14 +45,23 @@ struct Scored {
 /// The text, the units of the run or the weights cannot be read, or the text has units that the
 /// model lacks.
 pub fn answer(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
+    let (prepared, model) = open(inference, recipe)?;
+    match &args.prompt {
+        Some(prompt) => continue_text(recipe, &prepared, &model, prompt, args),
+        None => score_lines(&inference.ctx, recipe, &prepared, &model, args),
+    }
+}
+
+/// Loads the units and the model of a run.
+///
+/// # Errors
+/// They are missing or damaged, or do not fit each other.
+pub fn open(inference: &Inference, recipe: &Recipe) -> Result<(Arc<PreparedLanguage>, LanguageModel)> {
     let Inference { ctx, run, .. } = inference;
     let prepared = prepare::of_run(&recipe.data, run)?;
     let weights = evaluated_weights(run, recipe)?.values;
     let model = load_model(recipe, &Text { prepared: Some(prepared.clone()) }, weights, &ctx.open_device()?)?;
-    match &args.prompt {
-        Some(prompt) => continue_text(recipe, &prepared, &model, prompt, args),
-        None => score_lines(ctx, recipe, &prepared, &model, args),
-    }
+    Ok((prepared, model))
 }
 
 fn continue_text(

@@ -223,6 +223,18 @@ impl Task for LanguageModelling<'_> {
             .hint("`zoo bench RECIPE` times its updates"))
     }
 
+    fn hub_name(&self) -> &'static str {
+        "text-generation"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "infer MODEL --prompt \"the\" --length 50"
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::open(inference, self.recipe).map(drop)
+    }
+
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::answer(inference, self.recipe, args)
     }

@@ -59,15 +59,22 @@ pub fn transcribe(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> R
             }
         }
     };
-    let Inference { ctx, run, search, .. } = inference;
-    Listener::new(ctx, run, recipe, &recipe.decode[search])?.listen(
-        files.iter().map(PathBuf::as_path),
-        nbest,
-        read,
-        found,
-    )?;
+    listener(inference, recipe)?.listen(files.iter().map(PathBuf::as_path), nbest, read, found)?;
     context.progress.note(&format!("{spoken:.1} s of speech in {taken:.3} s"));
     Ok(())
+}
+
+/// Loads the model of a run and its search.
+///
+/// # Errors
+/// The weights, the language model or the word list cannot be read.
+pub fn open(inference: &Inference, recipe: &Recipe) -> Result<()> {
+    listener(inference, recipe)?.recogniser().map(drop)
+}
+
+fn listener(inference: &Inference, recipe: &Recipe) -> Result<Listener> {
+    let Inference { ctx, run, search, .. } = inference;
+    Listener::new(ctx, run, recipe, &recipe.decode[search])
 }
 
 /// Name of a beam search of the recipe, if the selected search returns only one hypothesis. An

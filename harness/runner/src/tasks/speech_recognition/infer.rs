@@ -102,6 +102,14 @@ impl Listener {
         })
     }
 
+    /// The model with its search.
+    ///
+    /// # Errors
+    /// The language model or the word list cannot be read.
+    pub fn recogniser(&self) -> Result<Recogniser<'_>> {
+        Recogniser::new(&self.model, &self.classes, &self.search, &self.base, self.compute)
+    }
+
     /// Recognises recordings one at a time and passes each result to `found` as soon as it is done.
     /// `read` returns the bytes of a recording. `nbest` is the number of requested transcripts per
     /// recording.
@@ -115,7 +123,7 @@ impl Listener {
         mut read: impl FnMut(&Path) -> Result<Vec<u8>>,
         mut found: impl FnMut(Transcription) -> Result<()>,
     ) -> Result<()> {
-        let recogniser = Recogniser::new(&self.model, &self.classes, &self.search, &self.base, self.compute)?;
+        let recogniser = self.recogniser()?;
         for file in files {
             let audio = decoded(read(file)?, file, self.front_end.rate())?;
             let start = Instant::now();

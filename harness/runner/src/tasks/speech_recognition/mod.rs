@@ -160,6 +160,22 @@ impl Task for SpeechRecognition<'_> {
         searching::searching(self.recipe, seed, device, shape, search)
     }
 
+    fn hub_name(&self) -> &'static str {
+        "automatic-speech-recognition"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "infer MODEL speech.wav"
+    }
+
+    fn keeps_vocabulary(&self) -> bool {
+        false
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::open(inference, self.recipe)
+    }
+
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::transcribe(inference, self.recipe, args)
     }

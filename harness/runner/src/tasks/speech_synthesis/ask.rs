@@ -72,7 +72,7 @@ pub fn synthesize(inference: &Inference, recipe: &Recipe, args: &SynthesizeArgs)
 /// # Errors
 /// The search is teacher-forced, which needs the true frames of a text; or the weights cannot be
 /// read.
-fn speaker(inference: &Inference, recipe: &Recipe) -> Result<Speaker> {
+pub fn speaker(inference: &Inference, recipe: &Recipe) -> Result<Speaker> {
     let SynthesisSearchSpec::FreeRunning(search) = &recipe.decode[&inference.search] else {
         return Err(Failure::usage("the search is teacher-forced, and a new text has no true frames")
             .hint("--decode NAME, of a search of kind free-running"));

@@ -162,6 +162,22 @@ impl Task for SpeechSynthesis<'_> {
             .map(|(name, _)| name.as_str())
     }
 
+    fn hub_name(&self) -> &'static str {
+        "text-to-speech"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "synthesize MODEL \"some words\" -o out.wav"
+    }
+
+    fn keeps_vocabulary(&self) -> bool {
+        false
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::speaker(inference, self.recipe).map(drop)
+    }
+
     fn infer(&self, _: &Inference, args: &InferArgs) -> Result<()> {
         let hint = format!("zoo synthesize {} \"some words\" -o out.wav", args.run.display());
         Err(Failure::usage("the run is a speech synthesis run: its output is audio").hint(hint))

@@ -181,6 +181,18 @@ impl Task for TextClassification<'_> {
             .hint("`zoo infer RUN --format json` prints the time per text"))
     }
 
+    fn hub_name(&self) -> &'static str {
+        "text-classification"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "infer MODEL --input lines.txt"
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::open(inference, self.recipe).map(drop)
+    }
+
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::classify(inference, self.recipe, args)
     }

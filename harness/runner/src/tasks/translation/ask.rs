@@ -3,7 +3,9 @@
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 
+use zoo_datasets::tasks::translation::prepare::PreparedTranslation;
 use zoo_models::precision::Compute;
+use zoo_models::tasks::translation::Seq2Seq;
 use zoo_recipes::untrusted;
 use zoo_results::exit::Exit;
 
@@ -57,6 +59,19 @@ pub fn translate(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Re
     translate_lines(inference, recipe, args.target.as_deref(), &name, lines::arriving(lines), write)
 }
 
+/// Loads the vocabulary and the model of a run.
+///
+/// # Errors
+/// They are missing or damaged, or do not fit each other.
+pub fn open(inference: &Inference, recipe: &Recipe) -> Result<(PreparedTranslation, Seq2Seq)> {
+    let Inference { ctx, run, .. } = inference;
+    let prepared = of_run(ctx, recipe, run)?;
+    let weights = evaluated_weights(run, recipe)?.values;
+    let text = Text { train: Vec::new(), vocabularies: vocabularies(&prepared) };
+    let model = load_model(recipe, &text, weights, &ctx.open_device()?)?;
+    Ok((prepared, model))
+}
+
 /// Translates `lines`. `input` is the name of the input in messages.
 fn translate_lines(
     inference: &Inference,
@@ -66,13 +81,10 @@ fn translate_lines(
     lines: impl Iterator<Item = std::io::Result<String>>,
     mut write: impl FnMut(&str) -> std::io::Result<()>,
 ) -> Result<()> {
-    let Inference { ctx, run, search, .. } = inference;
+    let Inference { ctx, search, .. } = inference;
     let search = &recipe.decode[search];
     let language = language(recipe, target)?;
-    let prepared = of_run(ctx, recipe, run)?;
-    let weights = evaluated_weights(run, recipe)?.values;
-    let text = Text { train: Vec::new(), vocabularies: vocabularies(&prepared) };
-    let model = load_model(recipe, &text, weights, &ctx.open_device()?)?;
+    let (prepared, model) = open(inference, recipe)?;
     let compute = Compute::of(&recipe.precision);
     let translator = Translator { model: &model, prepared: &prepared, language, spec: search, compute };
     let mut number = 0;

@@ -226,6 +226,18 @@ impl Task for Translation<'_> {
         Ok(search::searching(self.recipe, seed, device, shape, search))
     }
 
+    fn hub_name(&self) -> &'static str {
+        "translation"
+    }
+
+    fn example_use(&self) -> &'static str {
+        "infer MODEL --input lines.txt"
+    }
+
+    fn open(&self, inference: &Inference) -> Result<()> {
+        ask::open(inference, self.recipe).map(drop)
+    }
+
     fn infer(&self, inference: &Inference, args: &InferArgs) -> Result<()> {
         ask::translate(inference, self.recipe, args)
     }
