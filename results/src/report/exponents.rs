@@ -127,20 +127,20 @@ impl Panel {
             return format!("{} at 2048 or more, {} unmoved", percent(lost), percent(unmoved));
         }
         let Fp16Shares { lost, subnormal, above, .. } = Fp16Shares::of(histogram, 0);
-        let plain = format!(
-            "{} are 0, {} below 2^-24, {} subnormal in FP16, {} from 2^16 on",
-            percent(histogram.zeros()),
-            percent(lost),
-            percent(subnormal),
-            percent(above)
-        );
-        match self.quantity.is_scaled() && self.scale > 0 {
+        let scaled = match self.quantity.is_scaled() && self.scale > 0 {
             true => {
                 let lost = Fp16Shares::of(histogram, self.scale).lost;
-                format!("{plain}; with scale 2^{}: {} below 2^-24", self.scale, percent(lost))
+                format!(" ({} with scale 2^{})", percent(lost), self.scale)
             }
-            false => plain,
-        }
+            false => String::new(),
+        };
+        format!(
+            "{} below 2^-24{scaled}, {} subnormal in FP16, {} from 2^16 on, {} are 0",
+            percent(lost),
+            percent(subnormal),
+            percent(above),
+            percent(histogram.zeros())
+        )
     }
 
     /// Exponents at whose lower end a limit lies, with their names.
@@ -271,7 +271,7 @@ mod tests {
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>"), "{svg}");
         for part in [
             "<title>a &amp; b</title>",
-            ">25.00 % are 0, 25.00 % below 2^-24, 25.00 % subnormal in FP16, 0 % from 2^16 on; with scale 2^6: 0 % below 2^-24</text>",
+            ">25.00 % below 2^-24 (0 % with scale 2^6), 25.00 % subnormal in FP16, 0 % from 2^16 on, 25.00 % are 0</text>",
             ">50.00 % at 2048 or more, 25.00 % unmoved</text>",
             ">2^-24 / 2^6</text>",
             ">2^16</text>",
