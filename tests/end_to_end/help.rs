@@ -2,7 +2,7 @@
 
 use crate::binary::{Zoo, assert_snapshot};
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: &[&str] = &[
     "list",
     "show",
     "check",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 27] = [
     "bundle",
     "report",
     "verify",
+    "cache",
     "doctor",
     "schema",
     "completions",
@@ -36,7 +37,7 @@ const COMMANDS: [&str; 27] = [
 fn help_names_every_command_and_every_exit_code() {
     let help = Zoo::new().ends_with(0, &["--help"]);
     assert_snapshot("help.txt", &help.stdout);
-    for command in COMMANDS {
+    for &command in COMMANDS {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{command}");
     }
     assert!(help.stdout.contains("  12  claims were judged and none was comparable"));
@@ -46,7 +47,7 @@ fn help_names_every_command_and_every_exit_code() {
 #[test]
 fn help_of_each_command_has_an_example() {
     let zoo = Zoo::new();
-    for command in COMMANDS {
+    for &command in COMMANDS {
         for flag in ["-h", "--help"] {
             let help = zoo.ends_with(0, &[command, flag]);
             assert!(help.stdout.contains(&format!("zoo {command}")), "{command} {flag}\n{}", help.stdout);
@@ -56,6 +57,11 @@ fn help_of_each_command_has_an_example() {
     for command in ["verify", "recheck", "merge", "list", "show"] {
         let help = zoo.ends_with(0, &["ledger", command, "--help"]);
         assert!(help.stdout.contains(&format!("zoo ledger {command}")), "{command}\n{}", help.stdout);
+        assert!(help.stdout.contains("Examples:\n"), "{command}\n{}", help.stdout);
+    }
+    for command in ["ls", "verify", "gc"] {
+        let help = zoo.ends_with(0, &["cache", command, "--help"]);
+        assert!(help.stdout.contains(&format!("zoo cache {command}")), "{command}\n{}", help.stdout);
         assert!(help.stdout.contains("Examples:\n"), "{command}\n{}", help.stdout);
     }
     assert_snapshot("help-reproduce.txt", &zoo.ends_with(0, &["reproduce", "-h"]).stdout);
@@ -95,7 +101,7 @@ fn completions_know_the_commands() {
     let zoo = Zoo::new();
     for shell in ["bash", "zsh", "fish"] {
         let script = zoo.ends_with(0, &["completions", shell]).stdout;
-        assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
+        assert!(COMMANDS.iter().all(|command| script.contains(*command)), "{shell}");
     }
 }
 

@@ -3,6 +3,7 @@
 mod benching;
 mod binary;
 mod bundling;
+mod caching;
 mod checking;
 mod diffing;
 mod doctor;

@@ -182,21 +182,32 @@ impl CorpusDefinition {
     pub fn verify(&self, home: &DataHome, progress: &dyn Progress) -> Vec<FileCheck> {
         let mut checks = Vec::new();
         for (file, definition) in &self.files {
-            let check = |path, result| FileCheck { file: file.clone(), path, result };
-            let path = definition.source.place().map(|place| home.download(&place));
+            let path = definition.source.place().map(|place| home.download(&place)).unwrap_or_default();
             let result = fetch::verify(&definition.source, home, progress).map(|f| f.sha256);
-            checks.push(check(path.unwrap_or_default(), result));
-            if let Some(packing) = definition.unpack {
-                let archive = UnpackedArchive::new(home, &self.name, file, packing);
-                match archive.verify(progress) {
-                    Ok(members) => {
-                        checks.extend(members.into_iter().map(|(p, r)| check(p, r.map(|m| m.sha256))));
-                    }
-                    Err(e) => checks.push(check(archive.folder(), Err(e))),
-                }
-            }
+            checks.push(FileCheck { file: file.clone(), path, result });
+            checks.extend(self.verify_members(file, home, progress));
         }
         checks
+    }
+
+    /// Reads every unpacked member of the corpus in `home` from end to end, as [`Self::verify`]
+    /// does. Archives that are not unpacked have no members.
+    pub fn verify_unpacked(&self, home: &DataHome, progress: &dyn Progress) -> Vec<FileCheck> {
+        self.files.keys().flat_map(|file| self.verify_members(file, home, progress)).collect()
+    }
+
+    fn verify_members(&self, file: &str, home: &DataHome, progress: &dyn Progress) -> Vec<FileCheck> {
+        let Some(packing) = self.files.get(file).and_then(|definition| definition.unpack) else {
+            return Vec::new();
+        };
+        let archive = UnpackedArchive::new(home, &self.name, file, packing);
+        let check = |path, result| FileCheck { file: file.to_owned(), path, result };
+        match archive.verify(progress) {
+            Ok(members) => {
+                members.into_iter().map(|(path, member)| check(path, member.map(|m| m.sha256))).collect()
+            }
+            Err(error) => vec![check(archive.folder(), Err(error))],
+        }
     }
 
     fn fetch_error(&self, file: &str, source: FetchError) -> CorpusError {

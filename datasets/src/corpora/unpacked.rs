@@ -11,6 +11,7 @@ use crate::fetch::{
     DataHome, Event, FetchError, Fetched, FolderMembers, Lock, Member, Mismatch, Packing, Progress, Stamp,
     UnpackLimits, Wanted, beside, read_json, sha256_file, unpack, write_json,
 };
+use crate::temporary::HALF_UNPACKED;
 
 /// Members below this size are digested at every use, like downloads. Members of folders are
 /// digested at every use only if all of them together are below it: digesting a large corpus takes
@@ -71,7 +72,7 @@ impl<'a> UnpackedArchive<'a> {
         if self.usable(archive, wanted, progress)? {
             return Ok(());
         }
-        let lock = self.home.lock_path(&format!("corpora/{}/{}", self.corpus, self.file));
+        let lock = self.home.unpacking_lock(self.corpus, self.file);
         let _lock = Lock::take_with(&lock, self.file, progress)?;
         if self.usable(archive, wanted, progress)? {
             return Ok(());
@@ -124,7 +125,7 @@ impl<'a> UnpackedArchive<'a> {
         let folder = self.folder();
         // Only the holder of the lock uses this folder, so an existing one was left by a killed
         // process.
-        let fresh = self.home.corpus_dir(self.corpus).join(format!(".new-{}", self.file));
+        let fresh = self.home.corpus_dir(self.corpus).join(format!("{HALF_UNPACKED}{}", self.file));
         remove_folder(&fresh)?;
         if folder.exists() && !self.record_path().exists() {
             return Err(FetchError::Record {

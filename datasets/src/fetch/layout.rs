@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::digest::sha256_of;
 use super::error::FetchError;
+use super::lock::Lock;
 
 /// The folder for everything fetched and unpacked: `downloads/<host>/<path>`, `corpora/<name>/…`,
 /// `pins.json`, `locks/`.
@@ -37,6 +38,29 @@ impl DataHome {
     /// Path of the file with the digests that were pinned at the first fetch.
     pub fn pins_path(&self) -> PathBuf {
         self.root.join("pins.json")
+    }
+
+    /// Path of the lock that is held while an archive of a corpus is unpacked.
+    pub(crate) fn unpacking_lock(&self, corpus: &str, archive: &str) -> PathBuf {
+        self.lock_path(&format!("corpora/{corpus}/{archive}"))
+    }
+
+    /// Keeps other processes from fetching a file while the result lives. `None` if another process
+    /// fetches it. `place` is its `<host>/<path>`.
+    ///
+    /// # Errors
+    /// The lock cannot be opened.
+    pub fn hold_download(&self, place: &str) -> Result<Option<Lock>, FetchError> {
+        Lock::take_free(&self.lock_path(place))
+    }
+
+    /// Keeps other processes from unpacking an archive of a corpus while the result lives. `None`
+    /// if another process unpacks it.
+    ///
+    /// # Errors
+    /// The lock cannot be opened.
+    pub fn hold_unpacked(&self, corpus: &str, archive: &str) -> Result<Option<Lock>, FetchError> {
+        Lock::take_free(&self.unpacking_lock(corpus, archive))
     }
 
     /// Path of the lock that guards `what`. Locks have their own folder and are never removed:

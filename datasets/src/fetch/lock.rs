@@ -11,7 +11,7 @@ use super::progress::{Event, Progress};
 
 /// An exclusive lock, released when dropped or when the process dies.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
@@ -29,6 +29,19 @@ impl Lock {
                 false => Ok(()),
             }
         })
+    }
+
+    /// The lock at `path`; `None` if another owner holds it.
+    pub(crate) fn take_free(path: &Path) -> Result<Option<Self>, FetchError> {
+        let mut held = false;
+        let taken = Self::take(path, || {
+            held = true;
+            Err(FetchError::Cancelled { name: path.display().to_string() })
+        });
+        match taken {
+            Err(FetchError::Cancelled { .. }) if held => Ok(None),
+            taken => taken.map(Some),
+        }
     }
 
     /// Waits for the lock at `path`. While another owner holds it, `waiting` is called ten times a

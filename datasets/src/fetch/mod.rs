@@ -7,6 +7,7 @@ mod content;
 mod digest;
 mod error;
 mod http;
+mod kept;
 mod layout;
 mod lock;
 mod packing;
@@ -31,7 +32,9 @@ pub use archive::{Member, UnpackError, UnpackLimits};
 pub use content::{ContentPart, content_digest, content_digest_of};
 pub use digest::{Digest, Mismatch, sha256_file, sha256_of};
 pub use error::{Attempt, FetchError};
+pub use kept::{KeptDownload, kept_downloads};
 pub use layout::{DataHome, place_of};
+pub use lock::Lock;
 pub use packing::Packing;
 pub use progress::{Consent, Event, Progress, Refuse, Silent};
 pub use record::Pin;
@@ -40,7 +43,6 @@ pub use unpack::{Unpacked, gunzip, unpack};
 pub use wanted::{FolderMembers, Wanted};
 
 pub(crate) use digest::is_hex;
-pub(crate) use lock::Lock;
 pub(crate) use record::{Stamp, beside, read_json, write_json};
 pub(crate) use walk::check_member;
 

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sha2::{Digest, Sha256};
 use zoo_recipes::FeaturesSpec;
 use zoo_recipes::atomic::file_in;
+use zoo_recipes::untrusted;
 
+use super::error::SpeechError;
 use super::manifest::add_state;
 use crate::audio::Features;
 use crate::temporary::remove_dead;
@@ -73,13 +75,10 @@ impl FrameCache {
     /// Reads the frames at a path, if they exist and are undamaged.
     pub fn read(&self, place: &Path) -> Option<Features> {
         let bytes = fs::read(place).ok()?;
-        let (head, values) = bytes.split_at_checked(HEAD)?;
-        let whole = head.starts_with(MAGIC)
-            && head[8..12] == (self.width as u32).to_le_bytes()
-            && head[12..] == Sha256::digest(values)[..]
-            && values.len().is_multiple_of(4 * self.width.max(1));
+        let (width, values) = whole(&bytes)?;
+        let fits = width as usize == self.width && values.len().is_multiple_of(4 * self.width.max(1));
         let (values, _) = values.as_chunks::<4>();
-        whole.then(|| Features {
+        fits.then(|| Features {
             values: values.iter().map(|four| f32::from_le_bytes(*four)).collect(),
             width: self.width,
         })
@@ -110,6 +109,25 @@ impl FrameCache {
             self.bytes.fetch_sub(all, Ordering::Relaxed);
         }
     }
+}
+
+/// Width and values in the bytes of a file; `None` if they do not match their digest.
+fn whole(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (head, values) = bytes.split_at_checked(HEAD)?;
+    let rest = head.strip_prefix(MAGIC)?;
+    let (width, digest) = rest.split_first_chunk::<4>()?;
+    (*digest == Sha256::digest(values)[..]).then(|| (u32::from_le_bytes(*width), values))
+}
+
+/// Compares a file of cached frames with the digest in it.
+///
+/// # Errors
+/// [`SpeechError::Damaged`], or the file cannot be read.
+pub fn check_frames(file: &Path) -> Result<(), SpeechError> {
+    let bytes = untrusted::read(file).map_err(SpeechError::io(file))?;
+    let damaged =
+        || SpeechError::Damaged { file: file.into(), problem: "it does not match its digest".into() };
+    whole(&bytes).map(|_| ()).ok_or_else(damaged)
 }
 
 /// Total bytes of the files in a folder and its subfolders, after the remains of dead processes are

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use zoo_recipes::atomic::{file_in, persist};
+use zoo_recipes::untrusted;
 
 use super::error::{Fault, Skipped, SpeechError};
 use crate::audio::decode::{AudioError, decode, header};
@@ -247,6 +248,29 @@ impl Listing {
         });
         written.map_err(SpeechError::io(file))
     }
+}
+
+/// Compares a stored list with the digest in its last line, whatever its origin is.
+///
+/// # Errors
+/// [`SpeechError::Damaged`], or the file cannot be read.
+pub fn check_list(file: &Path) -> Result<(), SpeechError> {
+    let damaged = |problem: String| SpeechError::Damaged { file: file.into(), problem };
+    let mut reader = BufReader::new(untrusted::open(file).map_err(SpeechError::io(file))?);
+    let (mut sha256, mut bytes) = (Sha256::new(), Vec::new());
+    while reader.read_until(b'\n', &mut bytes).map_err(SpeechError::io(file))? > 0 {
+        if bytes.starts_with(b"{\"sha256\":") {
+            let seal: Seal = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+            let rest = reader.fill_buf().map_err(SpeechError::io(file))?;
+            return match hex::encode(sha256.finalize()) == seal.sha256 && rest.is_empty() {
+                true => Ok(()),
+                false => Err(damaged("it does not have the SHA-256 of its last line".into())),
+            };
+        }
+        sha256.update(&bytes);
+        bytes.clear();
+    }
+    Err(damaged("it ends early".into()))
 }
 
 struct Sealed<W: Write> {

@@ -24,9 +24,11 @@ mod tones;
 mod unknown;
 
 pub use batch::{SpeechBatch, SpeechBatches, evaluation_batches};
+pub use cache::check_frames;
 pub(crate) use classes::LabelledTexts;
 pub use classes::{Classes, Labels};
 pub use error::{Fault, Skipped, SpeechError};
+pub use listing::check_list;
 pub use manifest::stamp as manifest_stamp;
 pub use own::stamp as own_folder_stamp;
 pub use prepare::{SpeechPlace, SpeechStep, prepare};

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 pub use self::bench::BenchArgs;
+pub use self::cache::{CacheArgs, CacheCommand, CacheGcArgs, CacheLsArgs, CacheVerifyArgs};
 pub use self::checks::{
     AlignArgs, BundleArgs, CheckArgs, ComputeChoice, ExplainArgs, RegressArgs, VerifyArgs,
 };
@@ -23,6 +24,7 @@ use crate::fp32::Fp32;
 use crate::output::Format;
 
 mod bench;
+mod cache;
 mod checks;
 mod inputs;
 mod ledger;
@@ -323,6 +325,9 @@ Examples:
 Levels: schema, parameters, parity, traces, smoke, small-run, full-run. Without --to, each recipe is
 checked up to its recorded evidence, at most to parity. The exit code is 9 if a level fails.")]
     Verify(VerifyArgs),
+    /// Show the sizes of what the home stores, verify it, and remove what is not needed
+    #[command(after_help = self::cache::EXAMPLES)]
+    Cache(CacheArgs),
     /// Check the set-up of this machine; print how to fix each problem
     #[command(after_help = "\
 Examples:

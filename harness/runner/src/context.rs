@@ -94,6 +94,11 @@ impl Context {
         self.home.join("kernels")
     }
 
+    /// Folder of prepared data.
+    pub fn prepared_dir(&self) -> PathBuf {
+        self.home.join("prepared")
+    }
+
     /// Folder of training runs.
     pub fn runs_dir(&self) -> PathBuf {
         self.home.join("runs")

@@ -65,6 +65,28 @@ pub fn pass(context: &Context, cost: &Cost) -> Result<()> {
     Err(Failure::new(Exit::PlanRefused, "not started").hint("pass --yes to continue without a prompt"))
 }
 
+/// Asks whether to do something that cannot be undone. Accepted with `--yes`, or on the terminal.
+///
+/// # Errors
+/// [`Exit::PlanRefused`] if it is not accepted.
+pub fn confirm(context: &Context, what: &str) -> Result<()> {
+    if context.yes {
+        return Ok(());
+    }
+    if !can_ask() {
+        return Err(Failure::new(
+            Exit::PlanRefused,
+            format!("this {what}; refusing without confirmation (not a terminal)"),
+        )
+        .hint("pass --yes to continue"));
+    }
+    match asked(&format!("this {what}. Continue? [y/N] ")) {
+        true => Ok(()),
+        false => Err(Failure::new(Exit::PlanRefused, "nothing was removed")
+            .hint("pass --yes to continue without a prompt")),
+    }
+}
+
 /// An unverified file is accepted with `--yes` or after confirmation on the terminal.
 impl Consent for Context {
     fn allows(&self, risk: &str) -> bool {

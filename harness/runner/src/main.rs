@@ -1,6 +1,7 @@
 //! `zoo`: a program that runs recipes and judges their claims.
 
 mod bundling;
+mod cache;
 mod claim_metrics;
 mod cli;
 mod commands;

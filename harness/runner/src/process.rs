@@ -100,7 +100,8 @@ pub fn context(cli: &Cli) -> Result<Context> {
         progress: Arc::new(Console::new(verbosity, Arc::clone(&stop))),
         stop,
     };
-    if stops_gently(&cli.command) {
+    // `zoo cache` shows what is left.
+    if stops_gently(&cli.command) && !matches!(cli.command, Command::Cache(_)) {
         // Leftovers of killed programs can be large: half a corpus may be tens of gigabytes.
         remove_leftovers(&context.home);
     }
@@ -121,6 +122,7 @@ fn stops_gently(command: &Command) -> bool {
             | Command::Explain(_)
             | Command::Regress(_)
             | Command::Verify(_)
+            | Command::Cache(_)
     )
 }
 

@@ -2,7 +2,7 @@
 //! home.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use zoo_recipes::Document;
@@ -154,6 +154,13 @@ fn text_of(lines: &[String]) -> String {
 /// Path of a file that [`keep`] writes, relative to the folder of stored files.
 pub fn kept_path(sha256: &str) -> String {
     format!("external/{sha256}.txt")
+}
+
+/// Path of a stored file of the home's ledger. `None` if the path that the record names leads out of
+/// the folder of stored files.
+pub fn kept_file(context: &Context, below: &str) -> Option<PathBuf> {
+    let is_below = Path::new(below).components().all(|step| matches!(step, Component::Normal(_)));
+    (is_below && !below.is_empty()).then(|| context.home.join(HYPOTHESES).join(below))
 }
 
 /// Stores lines in a file next to the home's ledger. The file is named after its digest.

@@ -1,37 +1,64 @@
 //! Comparison of records with the folders of their runs, if these still exist.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use zoo_datasets::fetch::sha256_file;
-use zoo_results::ledger::{Contradiction, Disagreement, Entry, Record, RunRecord};
+use zoo_results::ledger::{Contradiction, Disagreement, Entry, RunRecord};
 
 use crate::context::Context;
+
+/// A file of a run's folder that was compared with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Path of the run below the home's folder of runs, as the record has it.
+    pub folder: String,
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Number of the record.
+    pub sequence: u64,
+    /// How the file differs from the record.
+    pub fault: Option<String>,
+}
 
 /// Differences between the folders of the home's runs and their records. A folder is compared with
 /// the newest record of its run.
 pub fn disagreements(context: &Context, entries: &[Entry]) -> Vec<Disagreement> {
     let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    for entry in entries.iter().rev() {
-        for run in entry.record.runs.iter().filter(|run| seen.insert(&run.folder)) {
-            let faults = of_run(&context.runs_dir(), &entry.record, run);
-            let what = format!("run {} seed {}", run.arm, run.seed);
-            found.extend(
-                faults
-                    .into_iter()
-                    .map(|how| Disagreement::of(entry, Contradiction { what: what.clone(), how })),
-            );
-        }
+    for (entry, run) in newest(entries) {
+        let what = format!("run {} seed {}", run.arm, run.seed);
+        let faults = of_run(&context.runs_dir(), entry, run).into_iter().filter_map(|one| one.fault);
+        found.extend(faults.map(|how| Disagreement::of(entry, Contradiction { what: what.clone(), how })));
     }
     found.reverse();
     found
 }
 
-fn of_run(runs: &Path, record: &Record, run: &RunRecord) -> Vec<String> {
+/// Every file of the home's runs that a record has a digest of, compared with the newest record of
+/// its run.
+pub fn compared(context: &Context, entries: &[Entry]) -> Vec<Compared> {
+    newest(entries).flat_map(|(entry, run)| of_run(&context.runs_dir(), entry, run)).collect()
+}
+
+/// Each run with its newest record, the newest first.
+fn newest(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &RunRecord)> {
+    let mut seen = BTreeSet::new();
+    let runs = entries.iter().rev().flat_map(|entry| entry.record.runs.iter().map(move |run| (entry, run)));
+    runs.filter(move |(_, run)| seen.insert(&run.folder))
+}
+
+fn of_run(runs: &Path, entry: &Entry, run: &RunRecord) -> Vec<Compared> {
+    let record = &entry.record;
     let below = Path::new(&run.folder);
+    let compared = |path: PathBuf, fault: Option<String>| Compared {
+        folder: run.folder.clone(),
+        path,
+        sequence: entry.sequence,
+        fault,
+    };
     if run.folder.is_empty() || !below.components().all(|step| matches!(step, Component::Normal(_))) {
-        return vec![format!("the path {} points outside the folder of runs", run.folder)];
+        let fault = format!("the path {} points outside the folder of runs", run.folder);
+        return vec![compared(runs.to_owned(), Some(fault))];
     }
     let folder = runs.join(below);
     if !folder.is_dir() {
@@ -50,13 +77,14 @@ fn of_run(runs: &Path, record: &Record, run: &RunRecord) -> Vec<String> {
     }
     files.sort();
     files.dedup();
-    let wrong = files.into_iter().filter_map(|(name, recorded)| {
+    let each = files.into_iter().map(|(name, recorded)| {
         let path = folder.join(&name);
-        match sha256_file(&path) {
+        let fault = match sha256_file(&path) {
             Ok(found) if found == *recorded => None,
             Ok(found) => Some(format!("{} has SHA-256 {found}, recorded {recorded}", path.display())),
             Err(error) => Some(format!("{}: {error}", path.display())),
-        }
+        };
+        compared(path, fault)
     });
-    wrong.collect()
+    each.collect()
 }

@@ -4,6 +4,7 @@
 mod align;
 mod bench;
 mod bundle;
+mod cache;
 mod check;
 mod completions;
 mod diff;
@@ -71,6 +72,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Bundle(args) => bundle::run(context, args),
         Command::Report(args) => report::run(context, args),
         Command::Verify(args) => verify::run(context, args),
+        Command::Cache(args) => cache::run(context, args),
         Command::Schema(args) => schema::run(context, args),
         Command::Doctor => doctor::run(context),
         Command::Completions(args) => completions::run(args),

@@ -9,7 +9,7 @@ pub mod searching;
 pub mod shape;
 pub mod size;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use zoo_datasets::audio::Features;
@@ -151,6 +151,15 @@ pub trait Task {
     /// # Errors
     /// The data cannot be obtained, or it is damaged.
     fn prepare(&self, ctx: &Context, base: &Path, sets: Sets<'_>) -> Result<Box<dyn Ready>>;
+
+    /// Folder of the prepared data in the home, whether it exists or not; `None` if the task stores
+    /// no prepared data.
+    ///
+    /// # Errors
+    /// A file that the recipe names cannot be read.
+    fn prepared_folder(&self, _ctx: &Context, _base: &Path) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
 
     /// References of an evaluation set of the recipe, in the form that outputs are scored against.
     ///

@@ -17,8 +17,12 @@ mod speech_synthesis;
 mod text_classification;
 mod translation;
 
-use zoo_recipes::Recipe;
+use std::path::{Path, PathBuf};
 
+use zoo_recipes::Recipe;
+use zoo_results::exit::Exit;
+
+use crate::error::{Failure, Result};
 use crate::task::Task;
 
 /// The task of a recipe. This is the registry of all tasks.
@@ -31,4 +35,15 @@ pub fn of(recipe: &Recipe) -> Box<dyn Task + '_> {
         Recipe::LanguageModelling(recipe) => Box::new(language_modelling::LanguageModelling { recipe }),
         Recipe::TextClassification(recipe) => Box::new(text_classification::TextClassification { recipe }),
     }
+}
+
+/// Reads the files of a folder of prepared data and compares each with its digest in that folder.
+/// A folder without digests has one result, which is an error.
+pub fn check_prepared(folder: &Path) -> Vec<(PathBuf, Result<()>)> {
+    let checked = translation::check_prepared(folder).or_else(|| recordings::check_prepared(folder));
+    checked.unwrap_or_else(|| {
+        let message = format!("{}: no file in it has a digest", folder.display());
+        let failure = Failure::new(Exit::Data, message).hint("remove the folder; the data is prepared again");
+        vec![(folder.to_owned(), Err(failure))]
+    })
 }

@@ -21,5 +21,5 @@ pub use prepared::{
     EvalSet, PrepareOptions, PreparedSplit, PreparedTranslation, SplitReferences, SplitStatistics,
 };
 pub use sequences::Sequences;
-pub use store::{Place, load, prepare_cached, prepare_from_files};
+pub use store::{Place, check_files, load, prepare_cached, prepare_from_files};
 pub use surroundings::PrepareStep;

@@ -236,6 +236,22 @@ fn load_from(
     Ok(prepared)
 }
 
+/// Reads every file of a prepared folder and compares it with the digest in the manifest. `None` if
+/// the folder has no manifest.
+pub fn check_files(folder: &Path) -> Option<Vec<(PathBuf, Result<(), PrepareError>)>> {
+    let of = Folder { path: folder };
+    let file = folder.join(MANIFEST);
+    if !file.is_file() {
+        return None;
+    }
+    let manifest = match of.manifest() {
+        Ok(manifest) => manifest,
+        Err(error) => return Some(vec![(file, Err(error))]),
+    };
+    let checked = manifest.files.iter().map(|(name, digest)| (folder.join(name), of.check(name, digest)));
+    Some([(file, Ok(()))].into_iter().chain(checked).collect())
+}
+
 /// A folder with prepared data, or with the pipeline alone.
 pub(super) struct Folder<'p> {
     pub path: &'p Path,

@@ -15,13 +15,14 @@ use zoo_datasets::speech::{
     self, Fault, Labels, PreparedSpeech, SpeechPlace, SpeechSplit, SpeechStep, manifest_stamp,
     own_folder_stamp,
 };
+use zoo_recipes::atomic::is_temporary;
 use zoo_recipes::tasks::speech_recognition::ClassTokenizerSpec;
 use zoo_recipes::tasks::speech_synthesis::SymbolTokenizerSpec;
 use zoo_recipes::{AudioManifestSpec, RecipeOf, RecordingDataSpec, RecordingReaderSpec, TaskTypes};
 use zoo_results::report::page::SplitCounts;
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::lines;
 use crate::progress::Step;
 use crate::run::data::Sets;
@@ -29,6 +30,9 @@ use crate::run::data::Sets;
 pub use front_end::{decoded, features, front_end};
 pub use training::Recordings;
 pub use usual::{USUAL_SECONDS, hop_ms, shape, workload};
+
+/// Folder of cached frames in a folder of lists.
+const FRAMES: &str = "frames";
 
 /// A task whose data are recordings.
 pub trait RecordingTask: TaskTypes<Data = RecordingDataSpec<<Self as RecordingTask>::Tokenizer>> {
@@ -179,12 +183,8 @@ pub fn generated<L>(data: &RecordingDataSpec<L>) -> Option<String> {
     Some(format!("{train} training, {valid} validation, {test} test utterances"))
 }
 
-fn prepare<L: Labels>(
-    ctx: &Context,
-    data: &RecordingDataSpec<L>,
-    base: &Path,
-    splits: &BTreeSet<String>,
-) -> Result<PreparedSpeech> {
+/// Folder of the lists of a recipe's recordings, whether it exists or not.
+pub fn folder<L>(ctx: &Context, data: &RecordingDataSpec<L>, base: &Path) -> PathBuf {
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     let folder = match (corpus, &data.reader) {
         (None, RecordingReaderSpec::AudioManifest(spec)) => {
@@ -204,7 +204,36 @@ fn prepare<L: Labels>(
         Some(share) => format!("{folder}-first-{}-{}", share.train, share.eval),
         None => folder,
     };
-    let folder = ctx.home.join("prepared").join(folder);
+    ctx.prepared_dir().join(folder)
+}
+
+/// Compares the lists and the cached frames of a folder with the digests in them. `None` if the
+/// folder has none.
+pub fn check_prepared(folder: &Path) -> Option<Vec<(PathBuf, Result<()>)>> {
+    let is_list = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = |folder: &Path| -> Vec<PathBuf> {
+        let files = entries(folder).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let named = files.filter(|entry| !is_temporary(&entry.file_name().to_string_lossy()));
+        named.map(|entry| entry.path()).collect()
+    };
+    let lists = files(folder).into_iter().filter(is_list).map(|list| (speech::check_list(&list), list));
+    let frames = entries(&folder.join(FRAMES)).flat_map(|entry| files(&entry.path()));
+    let frames = frames.map(|file| (speech::check_frames(&file), file));
+    let mut checked: Vec<(PathBuf, Result<()>)> =
+        lists.chain(frames).map(|(result, path)| (path, result.map_err(Failure::from))).collect();
+    checked.sort_by(|(one, _), (other, _)| one.cmp(other));
+    (!checked.is_empty()).then_some(checked)
+}
+
+fn prepare<L: Labels>(
+    ctx: &Context,
+    data: &RecordingDataSpec<L>,
+    base: &Path,
+    splits: &BTreeSet<String>,
+) -> Result<PreparedSpeech> {
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    let folder = folder(ctx, data, base);
     let progress = |step: SpeechStep<'_>| match step {
         SpeechStep::Split(split) => ctx.progress.stage(&format!("read {split}")),
         SpeechStep::List(split, done, total) => {

@@ -13,7 +13,7 @@ mod search;
 mod searching;
 mod sweep;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use zoo_datasets::audio::Features;
@@ -98,6 +98,10 @@ impl Task for SpeechRecognition<'_> {
 
     fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
         recordings::own_files(&self.recipe.data, base)
+    }
+
+    fn prepared_folder(&self, ctx: &Context, base: &Path) -> Result<Option<PathBuf>> {
+        Ok(Some(recordings::folder(ctx, &self.recipe.data, base)))
     }
 
     fn generated(&self) -> Option<String> {

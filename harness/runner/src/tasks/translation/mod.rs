@@ -14,7 +14,7 @@ mod references;
 mod search;
 mod size;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use zoo_models::Cost;
@@ -27,6 +27,7 @@ use zoo_results::metrics::{OfTerm, Unit};
 use zoo_training::align::Alignment;
 
 use self::material::Text;
+pub use self::prepare::check_prepared;
 use crate::cli::{InferArgs, NewArgs};
 use crate::context::Context;
 use crate::error::Result;
@@ -136,6 +137,10 @@ impl Task for Translation<'_> {
 
     fn own_files(&self, base: &Path) -> Result<Vec<(String, String)>> {
         prepare::own_files(&self.recipe.data, base)
+    }
+
+    fn prepared_folder(&self, ctx: &Context, base: &Path) -> Result<Option<PathBuf>> {
+        prepare::folder(ctx, self.recipe, base).map(Some)
     }
 
     fn generated(&self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Preparation of a recipe's `[data]`: fetches, verifies, encodes and caches pairs of token
 //! sequences.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use zoo_datasets::corpora::CorpusDefinition;
@@ -9,7 +9,7 @@ use zoo_datasets::readers::{EmptyLines, ReadError};
 use zoo_datasets::readers::{PairReader, split_names};
 use zoo_datasets::tasks::translation::pair_splits;
 use zoo_datasets::tasks::translation::prepare::{
-    Place, PrepareError, PrepareOptions, PrepareStep, PreparedTranslation, prepare_from_files,
+    Place, PrepareError, PrepareOptions, PrepareStep, PreparedTranslation, check_files, prepare_from_files,
 };
 use zoo_recipes::TextTokenizerSpec;
 use zoo_recipes::tasks::translation::{TextDataSpec, TextReaderSpec};
@@ -42,28 +42,8 @@ impl From<PrepareError> for Failure {
 /// The data cannot be obtained, or it is damaged.
 pub fn prepare(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PreparedTranslation> {
     let (data, options) = (&recipe.data, PrepareOptions::of(recipe));
-    let own_files = own_files(data, base)?;
-    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
-    let definition = corpus.map(CorpusDefinition::find).transpose()?;
-    // The key does not depend on which evaluation sets are named: all sets of a corpus share the
-    // training text and its vocabulary.
-    let splits: Vec<String> = pair_splits(data).iter().map(|split| split.name().to_string()).collect();
-    let mut what = serde_json::json!({
-        "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
-        "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
-    });
-    if let Some(share) = data.share {
-        what["share"] = serde_json::json!(share);
-    }
-    if data.begin_token_in_source {
-        what["begin_in_source"] = serde_json::json!(true);
-        what["begin_counts_in_target"] = serde_json::json!(options.begins_before_target(data));
-    }
-    if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
-        what["preparation"] = serde_json::json!(preparation);
-    }
-    let key = hex::encode(Sha256::digest(what.to_string()));
-    let folder = ctx.home.join("prepared").join(format!("{}-{}", corpus.unwrap_or("own"), &key[..12]));
+    let definition = definition(data)?;
+    let folder = folder(ctx, recipe, base)?;
     let progress = |step: PrepareStep<'_>| match step {
         PrepareStep::Text(split) => ctx.progress.stage(&format!("read {split}")),
         PrepareStep::Shuffle => ctx.progress.stage("shuffle"),
@@ -97,6 +77,48 @@ pub fn of_run(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<PreparedTrans
     let prepared = prepare(ctx, recipe, &run.card.base)?;
     TaskData::check(&prepared, recipe, run)?;
     Ok(prepared)
+}
+
+fn definition(data: &TextDataSpec) -> Result<Option<CorpusDefinition>> {
+    let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
+    Ok(corpus.map(CorpusDefinition::find).transpose()?)
+}
+
+/// Folder of the prepared data of a recipe, whether it exists or not.
+///
+/// # Errors
+/// The corpus is unknown, or a file that the recipe names cannot be read.
+pub fn folder(ctx: &Context, recipe: &Recipe, base: &Path) -> Result<PathBuf> {
+    let (data, options) = (&recipe.data, PrepareOptions::of(recipe));
+    let own_files = own_files(data, base)?;
+    let definition = definition(data)?;
+    // The key does not depend on which evaluation sets are named: all sets of a corpus share the
+    // training text and its vocabulary.
+    let splits: Vec<String> = pair_splits(data).iter().map(|split| split.name().to_string()).collect();
+    let mut what = serde_json::json!({
+        "version": VERSION, "corpus": data.corpus, "reader": data.reader, "tokenizer": data.tokenizer, "filter": data.filter,
+        "splits": splits, "files": own_files, "begin": options.begin_token_in_target,
+    });
+    if let Some(share) = data.share {
+        what["share"] = serde_json::json!(share);
+    }
+    if data.begin_token_in_source {
+        what["begin_in_source"] = serde_json::json!(true);
+        what["begin_counts_in_target"] = serde_json::json!(options.begins_before_target(data));
+    }
+    if let Some(preparation) = definition.as_ref().and_then(|definition| definition.preparation.as_ref()) {
+        what["preparation"] = serde_json::json!(preparation);
+    }
+    let key = hex::encode(Sha256::digest(what.to_string()));
+    let corpus = definition.as_ref().map_or("own", |definition| definition.name.as_str());
+    Ok(ctx.prepared_dir().join(format!("{corpus}-{}", &key[..12])))
+}
+
+/// Compares the files of a prepared folder with the digests in it. `None` if the folder is not of
+/// this task.
+pub fn check_prepared(folder: &Path) -> Option<Vec<(PathBuf, Result<()>)>> {
+    let checked = check_files(folder)?;
+    Some(checked.into_iter().map(|(path, result)| (path, result.map_err(Failure::from))).collect())
 }
 
 /// Path and SHA-256 of the text files and of the tokenizer model that the recipe itself names.
