@@ -1,6 +1,7 @@
 //! Help, completions and usage errors.
 
 use crate::binary::{Zoo, assert_snapshot};
+use crate::completing::candidates;
 
 const COMMANDS: &[&str] = &[
     "list",
@@ -99,10 +100,14 @@ fn an_unknown_recipe_is_met_with_the_nearest_name() {
 #[test]
 fn completions_know_the_commands() {
     let zoo = Zoo::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let script = zoo.ends_with(0, &["completions", shell]).stdout;
-        assert!(COMMANDS.iter().all(|command| script.contains(*command)), "{shell}");
+    for &command in COMMANDS {
+        assert!(candidates(&zoo, &["zoo", command]).contains(&command.to_owned()), "{command}");
     }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = zoo.ends_with(0, &["completions", shell]).stdout;
+        assert!(script.contains("ZOO_COMPLETE") && script.contains("zoo"), "{shell}: {script}");
+    }
+    zoo.ends_with(2, &["completions", "tcsh"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod binary;
 mod bundling;
 mod caching;
 mod checking;
+mod completing;
 mod diffing;
 mod doctor;
 mod explaining;

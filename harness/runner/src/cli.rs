@@ -19,6 +19,7 @@ pub use self::profile::ProfileArgs;
 pub use self::replay::ReplayArgs;
 pub use self::runs::{DiffArgs, EvaluateArgs, ExportArgs, LogArgs, PackArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
+use crate::completing;
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
 use crate::output::Format;
@@ -342,10 +343,15 @@ Examples:
   zoo schema > recipes/schema/schema.json
   zoo schema --check recipes/schema/schema.json")]
     Schema(SchemaArgs),
-    /// Write the completions of a shell
+    /// Write the completions of a shell, which know recipes, runs, arms, tiers and seeds
     #[command(after_help = "\
 Examples:
-  zoo completions bash > /etc/bash_completion.d/zoo")]
+  source <(zoo completions bash)           in ~/.bashrc
+  source <(zoo completions zsh)            in ~/.zshrc, after compinit
+  zoo completions fish | source            in ~/.config/fish/config.fish
+
+The script calls `zoo` for each completion, so `zoo` must be in PATH. It belongs to this version of
+zoo: let the shell read it at each start instead of keeping it in a file.")]
     Completions(CompletionsArgs),
 }
 
@@ -367,9 +373,10 @@ pub struct ListArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Name of a recipe, or path of a recipe file
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Show the recipe as this arm resolves it
-    #[arg(long)]
+    #[arg(long, add = completing::arms())]
     pub arm: Option<String>,
     /// Print only the resolved recipe, as TOML
     #[arg(long)]
@@ -383,7 +390,7 @@ pub struct ShowArgs {
 #[derive(Debug, Args)]
 pub struct OverlayArgs {
     /// A size other than the published one, e.g. smoke
-    #[arg(long)]
+    #[arg(long, add = completing::tiers())]
     pub tier: Option<String>,
     /// Change a value; repeatable. Claims are then NOT COMPARABLE, unless `recipe.free` lists the
     /// key
@@ -395,6 +402,7 @@ pub struct OverlayArgs {
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// Name or path of a recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Do not fetch; read all existing files completely and verify them
     #[arg(long)]
@@ -405,12 +413,13 @@ pub struct FetchArgs {
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
     /// Name or path of a recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
     /// Arms to run [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", add = completing::arms())]
     pub arms: Vec<String>,
     /// Evaluation sets to decode [default: those of the claims]
     #[arg(long = "eval", value_delimiter = ',', value_name = "SET,…")]
@@ -429,7 +438,7 @@ pub struct ReproduceArgs {
     #[arg(long, hide = true, value_name = "ARM:SEED")]
     pub job: Option<String>,
     /// Start from these weights: a run, a checkpoint, safetensors, or PyTorch's .pt
-    #[arg(long, value_name = "RUN|FILE")]
+    #[arg(long, value_name = "RUN|FILE", add = completing::runs())]
     pub init_from: Option<PathBuf>,
     /// Stop a run whose interim scores are too far from a published trajectory;
     /// the same command without this option resumes it
@@ -446,7 +455,7 @@ pub struct NewArgs {
     /// Name of the recipe; it is written to NAME.toml
     pub name: String,
     /// Recipe that supplies all other settings
-    #[arg(long, value_name = "RECIPE")]
+    #[arg(long, value_name = "RECIPE", add = completing::recipes())]
     pub base: String,
     /// Training text: the source file and the target file; one file for a language model or a
     /// classifier of texts

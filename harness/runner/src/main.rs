@@ -5,6 +5,7 @@ mod cache;
 mod claim_metrics;
 mod cli;
 mod commands;
+mod completing;
 mod context;
 mod device;
 mod doctor;
@@ -44,13 +45,16 @@ mod wording;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 
 /// Configured to keep freed pages, see [`process::keep_pages`].
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Ends the process if a shell asks for completions.
+    CompleteEnv::with_factory(cli::Cli::command).var(completing::VARIABLE).complete();
     process::keep_pages();
     process::guarded(|| {
         let cli = cli::Cli::parse();

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::OverlayArgs;
 use super::checks::ComputeChoice;
+use crate::completing;
 
 /// Examples of the command.
 pub const EXAMPLES: &str = "\
@@ -22,12 +23,13 @@ docs/devices.md describes the columns.";
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Name or path of a recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
     /// Arms to time [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…")]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", add = completing::arms())]
     pub arms: Vec<String>,
     /// Minimum updates per arm (batches with --decode); a speed-up needs 4 [default: about 12 s]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -8,6 +8,7 @@ use zoo_models::precision::Compute;
 use zoo_recipes::ComputeType;
 
 use super::LedgerFile;
+use crate::completing;
 
 /// Precision of the matrix products in comparisons with references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,6 +45,7 @@ impl ComputeChoice {
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Names or paths of recipes [default: all built-in]; with --kernels, operation name prefixes
+    #[arg(add = completing::recipes())]
     pub recipes: Vec<String>,
     /// Check up to this level, recorded or not
     #[arg(long, value_enum, value_name = "LEVEL")]
@@ -67,10 +69,10 @@ pub struct VerifyArgs {
 #[derive(Debug, Args)]
 pub struct RegressArgs {
     /// Recipes by name, path, task or tag; repeatable [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "RECIPE|TASK|TAG,…")]
+    #[arg(long, value_delimiter = ',', value_name = "RECIPE|TASK|TAG,…", add = completing::recipes())]
     pub select: Vec<String>,
     /// Run this tier: smoke, full, or another one
-    #[arg(long, default_value = "smoke")]
+    #[arg(long, default_value = "smoke", add = completing::tiers())]
     pub tier: String,
     /// Number of seeds to run
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
@@ -103,6 +105,7 @@ pub struct RegressArgs {
 #[command(group = clap::ArgGroup::new("subject").required(true).args(["run", "hypotheses"]))]
 pub struct ExplainArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: Option<PathBuf>,
     /// Hypotheses of any framework, one per line
     #[arg(long, value_name = "FILE")]
@@ -115,7 +118,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
     pub claimed: Option<f64>,
     /// Recipe with the claim, for files
-    #[arg(long, requires = "hypotheses")]
+    #[arg(long, requires = "hypotheses", add = completing::recipes())]
     pub recipe: Option<String>,
     /// Number of the claim in `zoo show`, from 1 [default: the first that states a score]
     #[arg(long, value_name = "N")]
@@ -145,12 +148,13 @@ pub struct ExplainArgs {
 pub struct BundleArgs {
     /// A ledger's entry (its number or the beginning of its hash), or a run (its folder,
     /// NAME[:ARM[:SEED]] or @last)
+    #[arg(add = completing::runs())]
     pub run: String,
     /// File to write [default: ./NAME-HASH.bundle.json]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Recipe to use if it is not built in or has changed since the run
-    #[arg(long, value_name = "RECIPE")]
+    #[arg(long, value_name = "RECIPE", add = completing::recipes())]
     pub recipe: Option<String>,
     /// Ledger to use
     #[command(flatten)]
@@ -161,6 +165,7 @@ pub struct BundleArgs {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Names or paths of recipes [default: all built-in]
+    #[arg(add = completing::recipes())]
     pub recipes: Vec<String>,
 }
 
@@ -168,6 +173,7 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct AlignArgs {
     /// Name or path of a recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Another framework's tensors, in the layout of docs/align.md
     pub file: PathBuf,

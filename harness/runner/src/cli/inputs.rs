@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::checks::ComputeChoice;
+use crate::completing;
 
 /// Arguments of `zoo infer`.
 #[derive(Debug, Args)]
 pub struct InferArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Recordings (WAV, FLAC), their folders, or `-` for stdin; pictures; one file of lines
     #[arg(value_name = "FILE")]
@@ -62,6 +64,7 @@ fn not_negative(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 pub struct SynthesizeArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Text to synthesize
     pub text: Option<String>,
@@ -95,6 +98,7 @@ pub struct SynthesizeArgs {
 #[derive(Debug, Args)]
 pub struct FeaturesArgs {
     /// Name or path of a speech recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// A recording: WAV or FLAC
     pub file: PathBuf,
@@ -105,7 +109,7 @@ pub struct FeaturesArgs {
     #[arg(long)]
     pub training: bool,
     /// Use this tier instead of the published size, e.g. smoke
-    #[arg(long, value_name = "TIER")]
+    #[arg(long, value_name = "TIER", add = completing::tiers())]
     pub tier: Option<String>,
     /// Change a key, e.g. data.features.dither=0
     #[arg(long, value_name = "KEY=VALUE")]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::completing;
+
 /// Subcommands of `zoo ledger`.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
@@ -98,7 +100,7 @@ pub struct LedgerListArgs {
     #[command(flatten)]
     pub file: LedgerFile,
     /// List only entries of this recipe
-    #[arg(long)]
+    #[arg(long, add = completing::recipes())]
     pub recipe: Option<String>,
 }
 
@@ -117,19 +119,19 @@ pub struct LedgerShowArgs {
 pub struct ReportArgs {
     /// Runs to report, of one recipe and tier: a recipe's name or path (its newest runs), or runs
     /// by folder, NAME[:ARM[:SEED]] or @last
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = completing::recipes_and_runs())]
     pub runs: Vec<String>,
     /// HTML file to write; replaces only reports [default: ./NAME.report.html]
     #[arg(long, short, value_name = "FILE", requires = "runs")]
     pub out: Option<PathBuf>,
     /// Report only runs of these arms
-    #[arg(long, value_delimiter = ',', value_name = "ARM,…", requires = "runs")]
+    #[arg(long, value_delimiter = ',', value_name = "ARM,…", requires = "runs", add = completing::arms())]
     pub arms: Vec<String>,
     /// Report only runs of these seeds
-    #[arg(long, value_delimiter = ',', value_name = "SEED,…", requires = "runs")]
+    #[arg(long, value_delimiter = ',', value_name = "SEED,…", requires = "runs", add = completing::run_seeds())]
     pub seeds: Vec<u64>,
     /// Report runs of this tier instead of the published size, e.g. smoke
-    #[arg(long, requires = "runs")]
+    #[arg(long, requires = "runs", add = completing::tiers())]
     pub tier: Option<String>,
     /// Ledger to use
     #[command(flatten)]

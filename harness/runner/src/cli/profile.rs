@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::OverlayArgs;
+use crate::completing;
 
 /// Arguments of `zoo profile`.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// Name or path of a recipe, or a run: its folder, NAME[:ARM[:SEED]] or @last
-    #[arg(value_name = "RECIPE|RUN")]
+    #[arg(value_name = "RECIPE|RUN", add = completing::recipes_and_runs())]
     pub subject: String,
     /// Tier and overrides
     #[command(flatten)]
     pub overlay: OverlayArgs,
     /// Arm of the recipe [default: its first]
-    #[arg(long)]
+    #[arg(long, add = completing::arms())]
     pub arm: Option<String>,
     /// Seed of weights and batches [default: the recipe's]
     #[arg(long)]

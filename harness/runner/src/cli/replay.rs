@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::checks::ComputeChoice;
+use crate::completing;
 
 /// Examples of the command, and what it does not change.
 pub const EXAMPLES: &str = "\
@@ -21,6 +22,7 @@ code is 9 if something differs. docs/mixed-precision.md describes the tables.";
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Number of the update, counted from the start of training
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

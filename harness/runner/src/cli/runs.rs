@@ -6,22 +6,23 @@ use clap::Args;
 
 use super::LedgerFile;
 use super::checks::ComputeChoice;
+use crate::completing;
 use crate::runs::State;
 
 /// Arguments of `zoo runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// Recipes by name, as `zoo list` or this command prints it, or by the beginning of the name
-    #[arg(value_name = "RECIPE")]
+    #[arg(value_name = "RECIPE", add = completing::run_recipes())]
     pub recipes: Vec<String>,
     /// List only runs of these arms
-    #[arg(long, alias = "arm", value_delimiter = ',', value_name = "ARM,…")]
+    #[arg(long, alias = "arm", value_delimiter = ',', value_name = "ARM,…", add = completing::run_arms())]
     pub arms: Vec<String>,
     /// List only runs of these seeds
-    #[arg(long, alias = "seed", value_delimiter = ',', value_name = "SEED,…")]
+    #[arg(long, alias = "seed", value_delimiter = ',', value_name = "SEED,…", add = completing::run_seeds())]
     pub seeds: Vec<u64>,
     /// List only runs of this tier; `full` is the published size
-    #[arg(long)]
+    #[arg(long, add = completing::run_tiers())]
     pub tier: Option<String>,
     /// List only runs in these states
     #[arg(long, value_enum, value_delimiter = ',', value_name = "STATE,…")]
@@ -39,6 +40,7 @@ pub struct RunsArgs {
 #[derive(Debug, Args)]
 pub struct LogArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Print new lines until no process trains the run, or until Ctrl-C
     #[arg(long, short)]
@@ -52,10 +54,10 @@ pub struct LogArgs {
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", add = completing::runs())]
     pub one: PathBuf,
     /// The other run
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", add = completing::runs())]
     pub other: PathBuf,
 }
 
@@ -63,6 +65,7 @@ pub struct DiffArgs {
 #[derive(Debug, Args)]
 pub struct EvaluateArgs {
     /// Folder of a run, a checkpoint in it, or the run's name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Name of an evaluation set [default: those of the claims]
     #[arg(long, value_name = "SET")]
@@ -112,6 +115,7 @@ pub struct PackArgs {
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// File to write; must not exist
     pub file: PathBuf,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::completing;
 use crate::external::row::ScoreRow;
 
 /// Arguments of `zoo score`.
@@ -107,6 +108,7 @@ pub enum CaseChoice {
 #[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores", "points"]))]
 pub struct JudgeArgs {
     /// Name or path of a recipe
+    #[arg(add = completing::recipes())]
     pub recipe: String,
     /// Scores of runs that differ only in their seed
     #[arg(long, value_delimiter = ',', value_name = "SCORE,…", allow_negative_numbers = true)]
@@ -123,7 +125,7 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "SCORE,…", allow_negative_numbers = true)]
     pub points: Vec<ScoreRow>,
     /// Arm of the results [default: each claim's arm]
-    #[arg(long)]
+    #[arg(long, add = completing::arms())]
     pub arm: Option<String>,
     /// Scores of the baseline arm, in the order of --scores: judges parity claims
     #[arg(
