@@ -89,6 +89,7 @@ pub struct EvaluateArgs {
 #[derive(Debug, Args)]
 pub struct PackArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last; with --check, a package
+    #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Folder to write, or an archive if the name ends in .tar [default: ./NAME-ARM-seedN]
     #[arg(long, short, value_name = "DIR|FILE.tar")]
@@ -101,7 +102,7 @@ pub struct PackArgs {
     #[arg(long)]
     pub no_bundle: bool,
     /// Recipe to check the record with if it is not built in or has changed since the run
-    #[arg(long, value_name = "RECIPE", conflicts_with = "no_bundle")]
+    #[arg(long, value_name = "RECIPE", conflicts_with = "no_bundle", add = completing::recipes())]
     pub recipe: Option<String>,
     /// Write nothing: check every file of a package, and that its model can be used
     #[arg(long, conflicts_with_all = ["out", "license", "no_bundle", "recipe", "ledger"])]
