@@ -61,6 +61,26 @@ impl Exit {
         self as u8
     }
 
+    /// Name of the code for programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Recipe => "recipe",
+            Self::Data => "data",
+            Self::PlanRefused => "plan-refused",
+            Self::Interrupted => "interrupted",
+            Self::Damaged => "damaged",
+            Self::Device => "device",
+            Self::Mismatch => "mismatch",
+            Self::NotReproduced => "not-reproduced",
+            Self::Inconclusive => "inconclusive",
+            Self::NothingComparable => "nothing-comparable",
+        }
+    }
+
     /// What the code means, for the documentation and `--help`.
     #[must_use]
     pub fn meaning(self) -> &'static str {

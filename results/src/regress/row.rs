@@ -133,7 +133,7 @@ pub fn table(rows: &[Row]) -> Table {
             Cell::words(row.subject.clone()),
             Cell::number(row.expected),
             Cell::number(row.measured),
-            Cell::words(row.run.clone().unwrap_or_else(|| "-".to_owned())),
+            Cell::of(row.run.as_deref().unwrap_or("-"), row.run.clone()),
             Cell::words(row.standing.clone()),
             Cell::words(row.explanation.clone()),
         ]);

@@ -19,5 +19,5 @@ pub use readme::{RESULTS, RUNS, ReadmeError, check, replace};
 pub use results::{Generated, render};
 pub use table::{Alignment, Cell, Column, Format, Table, UnknownFormat};
 pub use tally::{ByStatement, Tally, heading};
-pub use verdicts::ledger_table;
+pub use verdicts::{ledger_table, score_value};
 pub use words::{duration, grouped};

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
+use crate::verdict::Outcome;
+
 /// Output formats of `zoo` on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
@@ -73,6 +75,12 @@ impl Column {
     pub fn numbers(title: &str) -> Self {
         Self { alignment: Alignment::Right, ..Self::words(title) }
     }
+
+    /// The column with another key for programs, such as one with the unit.
+    #[must_use]
+    pub fn keyed(self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self }
+    }
 }
 
 /// One field, in the forms for people and for programs.
@@ -80,7 +88,7 @@ impl Column {
 pub struct Cell {
     /// Text for `human` and `md`.
     pub text: String,
-    /// Value for `json` and `csv`, unrounded.
+    /// Value for `json` and `csv`, unrounded. CSV has no lists and objects: it has `text` for them.
     pub value: Value,
 }
 
@@ -106,6 +114,32 @@ impl Cell {
     #[must_use]
     pub fn count(value: u64) -> Self {
         Self { text: value.to_string(), value: Value::from(value) }
+    }
+
+    /// A list: an array for JSON, and the items with `between` between them elsewhere.
+    #[must_use]
+    pub fn list<T: ToString + Into<Value>>(items: impl IntoIterator<Item = T>, between: &str) -> Self {
+        let (texts, values): (Vec<String>, Vec<Value>) =
+            items.into_iter().map(|item| (item.to_string(), item.into())).unzip();
+        Self { text: texts.join(between), value: Value::Array(values) }
+    }
+
+    /// An outcome: in words for people, and as the ledger spells it for programs.
+    #[must_use]
+    pub fn outcome(outcome: Outcome) -> Self {
+        Self::of(outcome.to_string(), outcome.word())
+    }
+
+    /// A yes or no, with its printed words.
+    #[must_use]
+    pub fn flag(value: bool, [yes, no]: [&str; 2]) -> Self {
+        Self { text: if value { yes } else { no }.to_owned(), value: Value::from(value) }
+    }
+
+    /// Any value, with its printed form.
+    #[must_use]
+    pub fn of(text: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { text: text.into(), value: value.into() }
     }
 }
 
@@ -166,14 +200,19 @@ impl Table {
         text
     }
 
-    fn json(&self) -> String {
+    /// The rows as an array of objects.
+    #[must_use]
+    pub fn objects(&self) -> Value {
         let object = |row: &Vec<Cell>| {
             let fields = self.columns.iter().zip(row).map(|(c, cell)| (c.key.clone(), cell.value.clone()));
             Value::Object(fields.collect::<Map<_, _>>())
         };
-        let rows = Value::Array(self.rows.iter().map(object).collect());
+        Value::Array(self.rows.iter().map(object).collect())
+    }
+
+    fn json(&self) -> String {
         // A tree of maps, arrays, texts and finite numbers can always be written as text.
-        format!("{rows:#}\n")
+        format!("{:#}\n", self.objects())
     }
 
     fn csv(&self) -> String {
@@ -184,15 +223,16 @@ impl Table {
                 text
             }
         };
-        let plain = |value: &Value| match value {
+        let plain = |cell: &Cell| match &cell.value {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
+            Value::Array(_) | Value::Object(_) => cell.text.clone(),
             other => other.to_string(),
         };
         let mut text = self.columns.iter().map(|c| field(c.key.clone())).collect::<Vec<_>>().join(",");
         text.push_str("\r\n");
         for row in &self.rows {
-            text.push_str(&row.iter().map(|cell| field(plain(&cell.value))).collect::<Vec<_>>().join(","));
+            text.push_str(&row.iter().map(|cell| field(plain(cell))).collect::<Vec<_>>().join(","));
             text.push_str("\r\n");
         }
         text
@@ -235,6 +275,17 @@ mod tests {
             read,
             serde_json::json!([{"claim": "a, \"b\" | c", "our_score": 26.4}, {"claim": "d", "our_score": null}])
         );
+    }
+
+    #[test]
+    fn a_list_is_an_array_for_json_and_a_text_elsewhere() {
+        let mut table = Table::new(vec![Column::words("arms"), Column::words("age").keyed("age_seconds")]);
+        table.push(vec![Cell::list([1_u64, 2], ", "), Cell::of("2 min", 120)]);
+        assert_eq!(table.render(Format::Human), "arms  age\n1, 2  2 min\n");
+        assert_eq!(table.render(Format::Csv), "arms,age_seconds\r\n\"1, 2\",120\r\n");
+        assert_eq!(table.objects(), serde_json::json!([{"arms": [1, 2], "age_seconds": 120}]));
+        let outcome = Cell::outcome(Outcome::NotRun);
+        assert_eq!((outcome.text.as_str(), outcome.value), ("NOT RUN", "NOT-RUN".into()));
     }
 
     #[test]

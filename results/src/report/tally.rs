@@ -85,7 +85,7 @@ impl ByStatement<Tally> {
     pub fn json(&self) -> serde_json::Value {
         let of = |statement: Statement| {
             let counts: serde_json::Map<String, serde_json::Value> = (self.of(statement).0.iter())
-                .map(|(outcome, count)| (outcome.to_string().replace(' ', "-"), (*count).into()))
+                .map(|(outcome, count)| (outcome.word().to_owned(), (*count).into()))
                 .collect();
             (statement.name().to_owned(), serde_json::Value::Object(counts))
         };

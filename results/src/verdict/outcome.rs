@@ -24,6 +24,21 @@ pub enum Outcome {
     NotJudgeable,
 }
 
+impl Outcome {
+    /// The word for programs, as ledgers and all other files spell it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reproduced => "REPRODUCED",
+            Self::NotReproduced => "NOT-REPRODUCED",
+            Self::Inconclusive => "INCONCLUSIVE",
+            Self::NotComparable => "NOT-COMPARABLE",
+            Self::NotRun => "NOT-RUN",
+            Self::NotJudgeable => "NOT-JUDGEABLE",
+        }
+    }
+}
+
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
@@ -295,5 +310,19 @@ impl super::evidence::Interval {
             && self.low <= self.high
             && self.level > 0.0
             && self.level < 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_is_the_one_that_is_recorded() {
+        use Outcome::{Inconclusive, NotComparable, NotJudgeable, NotReproduced, NotRun, Reproduced};
+        for outcome in [Reproduced, NotReproduced, Inconclusive, NotComparable, NotRun, NotJudgeable] {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.word());
+            assert_eq!(outcome.word().replace('-', " "), outcome.to_string());
+        }
     }
 }
