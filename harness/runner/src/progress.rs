@@ -53,6 +53,8 @@ struct Stage {
     /// `done` of the first step. Work of an earlier call does not count for the speed.
     first: Option<u64>,
     printed: Option<Instant>,
+    /// Whether the terminal shows a bar: the total of the stage is known.
+    has_bar: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Console {
             Mode::Quiet
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::no_length();
-            bar.set_style(ProgressStyle::with_template("{prefix} {msg}").unwrap_or_else(|_| plain_style()));
+            bar.set_style(style(false));
             Mode::Bar(bar)
         } else {
             Mode::Plain
@@ -91,6 +93,14 @@ impl Console {
         match &self.mode {
             Mode::Quiet => {}
             Mode::Bar(bar) => {
+                if let Some(total) = step.total {
+                    bar.set_length(total);
+                    bar.set_position(step.done);
+                }
+                if stage.has_bar != step.total.is_some() {
+                    stage.has_bar = !stage.has_bar;
+                    bar.set_style(style(stage.has_bar));
+                }
                 bar.set_prefix(escaped(&stage.name).into_owned());
                 bar.set_message(escaped(&line).into_owned());
                 bar.tick();
@@ -149,8 +159,14 @@ impl Console {
     }
 
     fn begin(&self, name: &str, unit: Unit) {
-        let stage =
-            Stage { name: name.to_owned(), unit, started: Instant::now(), first: None, printed: None };
+        let stage = Stage {
+            name: name.to_owned(),
+            unit,
+            started: Instant::now(),
+            first: None,
+            printed: None,
+            has_bar: false,
+        };
         let previous = self.lock().replace(stage);
         match &self.mode {
             Mode::Quiet => {}
@@ -159,6 +175,7 @@ impl Console {
                 if previous.is_none() {
                     bar.reset();
                 }
+                bar.set_style(style(false));
                 bar.set_prefix(escaped(name).into_owned());
                 bar.set_message("");
                 bar.tick();
@@ -245,8 +262,12 @@ impl zoo_datasets::fetch::Progress for Console {
     }
 }
 
-fn plain_style() -> ProgressStyle {
-    ProgressStyle::default_bar()
+/// The line on a terminal: name, bar if the total is known, and what [`Stage::line`] says. What does
+/// not fit is cut, because a line that wraps could not be redrawn.
+fn style(has_bar: bool) -> ProgressStyle {
+    let template = if has_bar { "{prefix} [{bar:24}] {wide_msg}" } else { "{prefix} {wide_msg}" };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
 }
 
 /// A closed stderr does not stop the program.
@@ -256,13 +277,82 @@ fn write_line(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
     use super::*;
+
+    /// A terminal of 120 columns that keeps the lines that are written to it.
+    #[derive(Debug, Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<String>>>);
+
+    impl TermLike for Lines {
+        fn width(&self) -> u16 {
+            120
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push(text.trim_end().to_owned());
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stage_with_a_total_has_a_bar_on_a_terminal() {
+        let lines = Lines::default();
+        let bar = ProgressBar::no_length();
+        bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(lines.clone()), 255));
+        let (mode, stop) = (Mode::Bar(bar), Arc::default());
+        let console = Console { mode, verbosity: 0, stop, stage: Mutex::default() };
+        let drawn = |line: &str| lines.0.lock().unwrap().iter().any(|drawn| drawn.starts_with(line));
+        let step = |step: &Step| {
+            // Drawing is limited to 255 times a second.
+            std::thread::sleep(Duration::from_millis(20));
+            console.step(step);
+        };
+        console.stage("train toy fp32, seed 1");
+        let (loss, speed) = (Some(1.25), Some((900.0, "tokens")));
+        step(&Step { done: 0, total: Some(800), loss, speed });
+        step(&Step { done: 400, total: Some(800), loss, speed });
+        let bar = "train toy fp32, seed 1 [============>           ] 400 of 800, loss 1.2500, 900 tokens/s, 0 s left";
+        assert!(drawn(bar), "{lines:?}");
+        console.stage("read text");
+        step(&Step { done: 4, ..Step::default() });
+        assert!(drawn("read text 4"), "{lines:?}");
+    }
 
     #[test]
     fn what_was_done_before_does_not_count_for_the_speed() {
         let started = Instant::now();
-        let stage =
-            Stage { name: "train".into(), unit: Unit::Steps, started, first: Some(500), printed: None };
+        let stage = Stage {
+            name: "train".into(),
+            unit: Unit::Steps,
+            started,
+            first: Some(500),
+            printed: None,
+            has_bar: false,
+        };
         let step = Step { done: 510, total: Some(610), loss: Some(1.25), speed: Some((900.4, "tokens")) };
         let line = stage.line(&step, 500, started + Duration::from_secs(20));
         assert_eq!(line, "510 of 610, loss 1.2500, 900 tokens/s, 3 min 20 s left");
