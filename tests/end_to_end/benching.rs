@@ -27,12 +27,15 @@ fn arms_take_turns_and_their_numbers_belong_together() {
         // Sixteen pairs of two to six symbols and an end token.
         let tokens = number(&arm["tokens_per_update"]);
         assert!((96.0..=224.0).contains(&tokens), "{tokens}");
-        assert!(number(&arm["flops"]["median"]) > 6.0 * number(&arm["parameters"]) * median / 100.0);
-        let split = |part: &str| number(&arm["split"][part]);
+        assert!(
+            number(&arm["operations_per_second"]["median"])
+                > 6.0 * number(&arm["parameters"]) * median / 100.0
+        );
+        let split = |part: &str| number(&arm["split"][format!("{part}_seconds")]);
         let parts = split("forward") + split("backward") + split("update") + split("rest");
         let step = number(&arm["seconds_per_update"]["median"]);
         assert!((parts / step - 1.0).abs() < 1e-6, "{arm}");
-        assert!((split("data") * split("data_ahead") / step - 1.0).abs() < 1e-6, "{arm}");
+        assert!((split("data") * number(&arm["split"]["data_ahead"]) / step - 1.0).abs() < 1e-6, "{arm}");
         let margin = &found["data_margin"];
         let made = 1.0 / split("data");
         assert!(
@@ -43,12 +46,13 @@ fn arms_take_turns_and_their_numbers_belong_together() {
             assert!((number(&margin["made_per_second"]) / made - 1.0).abs() < 1e-6, "{margin}");
         }
         let roofline = |part: &str| number(&arm["roofline"][part]);
-        let reached = roofline("product_share") * roofline("product_flops") / number(&arm["flops"]["median"]);
+        let reached = roofline("product_share") * roofline("product_operations_per_second")
+            / number(&arm["operations_per_second"]["median"]);
         assert!((reached - 1.0).abs() < 1e-6, "{arm}");
         for positive in [split("data"), split("forward"), split("backward"), split("update")] {
             assert!(positive > 0.0, "{arm}");
         }
-        assert!(roofline("copy_bytes") > 0.0 && roofline("update_share") > 0.0, "{arm}");
+        assert!(roofline("copy_bytes_per_second") > 0.0 && roofline("update_share") > 0.0, "{arm}");
     }
     let speed_up = &found["speed_ups"][0];
     assert_eq!((&speed_up["arm"], &speed_up["baseline"]), (&"mixed".into(), &"fp32".into()));
@@ -96,7 +100,7 @@ fn a_shape_makes_full_batches() {
     let arm = &found["arms"][0];
     assert_eq!((&found["data"], number(&arm["tokens_per_update"])), (&"4x6".into(), 48.0));
     assert_eq!(number(&arm["vocabulary"]), 14.0);
-    assert!(arm["split"]["data"].is_null(), "nobody reads such batches");
+    assert!(arm["split"]["data_seconds"].is_null(), "nobody reads such batches");
     let call = ["bench", "reversal-transformer", "--shape", "4x6", "--steps", "1", "--format", "csv"];
     let rows = zoo.ends_with(0, &call).stdout;
     assert!(rows.starts_with("arm,products,batches,") && rows.contains("fp32,fp32,4x6,"), "{rows}");
@@ -144,7 +148,7 @@ fn the_largest_batch_fits_and_grows_with_the_memory() {
             (&found["bound"], number(&found["largest"]["tokens"])),
             (&"memory".into(), fits * 2.0 * 56.0)
         );
-        assert!(number(&found["largest"]["memory"]) <= limit, "{found}");
+        assert!(number(&found["largest"]["memory_bytes"]) <= limit, "{found}");
         assert!(number(&found["largest"]["seconds"]) > 0.0, "{found}");
     }
     assert!(number(&small["sentences"]) < number(&large["sentences"]), "{small} {large}");

@@ -80,15 +80,50 @@ impl Zoo {
 }
 
 impl Ended {
-    /// Parses stdout as JSON.
+    /// The document of JSON on stdout. It must match docs/json.schema.json.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
+        let document =
+            serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}", self.stdout));
+        crate::json_schema::assert_valid(&document);
+        document
+    }
+
+    /// A member of the document on stdout.
+    #[track_caller]
+    pub fn part(&self, key: &str) -> serde_json::Value {
+        let mut document = self.json();
+        assert!(!document[key].is_null(), "{key} is not in {document}");
+        document[key].take()
+    }
+
+    /// The only line of stdout, of a command that prints lines of JSON.
+    #[track_caller]
+    pub fn json_line(&self) -> serde_json::Value {
+        assert_eq!(self.stdout.lines().count(), 1, "{}", self.stdout);
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}", self.stdout))
     }
 
-    /// Checks that stderr has an `error:` line with this text, and a hint.
+    /// The error on the last line of stderr, with `--format json`. It must match the schema.
+    #[track_caller]
+    pub fn error(&self) -> serde_json::Value {
+        let line = self.stderr.lines().last().unwrap_or_default();
+        let mut document: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}\n{}", self.stderr));
+        crate::json_schema::assert_valid(&document);
+        document["error"].take()
+    }
+
+    /// Checks that stderr has an `error:` line with this text, and a hint, or with `--format json` an
+    /// error that has both.
     #[track_caller]
     pub fn says(&self, error: &str) {
+        if self.stderr.lines().last().is_some_and(|line| line.starts_with('{')) {
+            let found = self.error();
+            assert!(found["message"].as_str().is_some_and(|message| message.contains(error)), "{found}");
+            assert!(found["hint"].is_string(), "{found}");
+            return;
+        }
         let line = self.stderr.lines().find(|line| line.starts_with("error: "));
         assert!(line.is_some_and(|line| line.contains(error)), "{error:?} is not in\n{}", self.stderr);
         assert!(self.stderr.lines().any(|line| line.starts_with("hint: ")), "no hint in\n{}", self.stderr);

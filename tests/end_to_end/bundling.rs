@@ -6,7 +6,8 @@ use std::path::Path;
 /// Bundle of the project's own run of the reversal recipe.
 fn toy(zoo: &Zoo) -> String {
     let ledger = in_root("results/data/ledger.jsonl");
-    let listed = zoo.ends_with(0, &["ledger", "list", "--ledger", &ledger, "--format", "json"]).json();
+    let listed =
+        zoo.ends_with(0, &["ledger", "list", "--ledger", &ledger, "--format", "json"]).part("records");
     // The last record is of the recipe's current version.
     let finished = (listed.as_array().unwrap().iter().rev())
         .find(|row| {
@@ -17,7 +18,7 @@ fn toy(zoo: &Zoo) -> String {
     let call = ["bundle", &number, "--ledger", &ledger, "--format", "json"];
     let made = zoo.ends_with(0, &call).json();
     assert!(made["scores"].as_u64().unwrap() >= 2 && made["verdicts"].as_u64().unwrap() >= 3, "{made}");
-    made["bundle"].as_str().unwrap().to_owned()
+    made["file"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -66,9 +67,9 @@ fn a_run_s_folder_becomes_a_bundle_with_its_environment() {
     let zoo = Zoo::new();
     let arguments = ["reproduce", "reversal-transformer", "--tier", "smoke", "--format", "json"];
     let outcome = zoo.ends_with(0, &arguments).json();
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let made = zoo.ends_with(0, &["bundle", run, "--out", "out/smoke.json", "--format", "json"]).json();
-    let path = zoo.home().join(made["bundle"].as_str().unwrap());
+    let path = zoo.home().join(made["file"].as_str().unwrap());
     let text = std::fs::read_to_string(&path).unwrap();
     let bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
     let seen: Vec<&str> =

@@ -5,9 +5,9 @@ use crate::binary::{Zoo, in_root};
 #[test]
 fn all_recipes_are_sound() {
     let ended = Zoo::new().ends_with(0, &["check", "--format", "json"]);
-    let rows = ended.json();
+    let rows = ended.part("recipes");
     assert!(rows.as_array().unwrap().len() >= 4);
-    assert!(rows.as_array().unwrap().iter().all(|row| row["result"] == "sound"), "{rows}");
+    assert!(rows.as_array().unwrap().iter().all(|row| row["sound"] == true), "{rows}");
 }
 
 #[test]
@@ -55,19 +55,21 @@ fn json_has_every_finding_with_its_place_and_hint() {
     zoo.file("broken.toml", &text.replacen("max_updates = 800", "max_updtaes = 800", 1));
     let ended =
         zoo.ends_with(3, &["check", "./broken.toml", "transformer-big", "no-such", "--format", "json"]);
-    let rows = ended.json();
+    let rows = ended.part("recipes");
     let line = 1 + text.lines().position(|line| line.starts_with("max_updates")).unwrap();
     let found = rows[0]["findings"].as_array().unwrap();
     let found = found.iter().find(|found| found["line"] == line).unwrap_or_else(|| panic!("{rows}"));
     assert_eq!((&found["file"], &found["column"]), (&"./broken.toml".into(), &1.into()), "{rows}");
     assert_eq!(found["message"], "`train` has no key `max_updtaes`", "{rows}");
     assert_eq!(found["hint"], "did you mean `max_updates`?", "{rows}");
-    assert_eq!(
-        (&rows[1]["result"], &rows[1]["findings"]),
-        (&"sound".into(), &serde_json::json!([])),
-        "{rows}"
-    );
+    assert_eq!((&rows[1]["sound"], &rows[1]["findings"]), (&true.into(), &serde_json::json!([])), "{rows}");
     assert_eq!(rows[2]["findings"][0]["message"], "there is no recipe `no-such`", "{rows}");
+    let error = ended.error();
+    assert_eq!(
+        (&error["exit"], &error["file"], &error["line"]),
+        (&"recipe".into(), &"./broken.toml".into(), &rows[0]["findings"][0]["line"])
+    );
+    assert_eq!(error["findings"], rows[0]["findings"], "{error}");
 }
 
 #[test]
@@ -86,10 +88,10 @@ fn recipes_in_the_documents_are_sound() {
         let recipe = text.split("```toml\n").filter_map(|rest| rest.split("```").next());
         let recipe = recipe.skip(1).find(|recipe| recipe.contains("my-tiny")).unwrap();
         zoo.file("my-tiny.toml", recipe);
-        let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).json();
+        let checked = zoo.ends_with(0, &["check", "my-tiny.toml", "--format", "json"]).part("recipes");
         assert_eq!(
-            (checked[0]["published"].as_u64(), checked[0]["tiers"].as_str()),
-            (Some(claims), Some("smoke"))
+            (checked[0]["published"].as_u64(), &checked[0]["tiers"]),
+            (Some(claims), &serde_json::json!(["smoke"]))
         );
     }
 }

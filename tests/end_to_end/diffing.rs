@@ -15,7 +15,7 @@ fn two_runs_are_compared_from_recipe_to_scores() {
         found["recipe"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
     assert!(keys.contains(&"precision.compute"), "{keys:?}");
     assert!(keys.iter().all(|key| key.starts_with("precision.")), "{keys:?}");
-    assert_eq!(found["recipe"][0]["values"], serde_json::json!(["\"fp32\"", "\"fp16\""]));
+    assert_eq!(found["recipe"][0]["values"], serde_json::json!(["fp32", "fp16"]));
     assert_eq!((&found["data"], &found["environment"]), (&serde_json::json!([]), &serde_json::json!([])));
     // The log has a line for every five of the 20 updates. FP16 rounds in the first one already.
     assert_eq!(found["losses"]["common"], 4, "{found}");
@@ -40,7 +40,7 @@ fn two_runs_are_compared_from_recipe_to_scores() {
     assert!(text.contains("first difference  updates 1 to 5: A "), "{text}");
 
     // Other data. From here on, the name is that of a newer run.
-    let first = found["runs"][0].as_str().unwrap().to_owned();
+    let first = found["runs"][0]["folder"].as_str().unwrap().to_owned();
     let fewer = ["--arms", "fp32", "--set", "data.reader.train=128"];
     zoo.ends_with(0, &[&call[..], &fewer].concat());
     let found = zoo.ends_with(0, &["diff", &first, "@last", "--format", "json"]).json();
@@ -48,7 +48,7 @@ fn two_runs_are_compared_from_recipe_to_scores() {
         found["data"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
     // Fewer sentences number the words in another order, so the ids of all splits differ.
     assert_eq!(splits, ["test", "train", "valid"], "{found}");
-    assert_eq!(found["recipe"][0]["values"], serde_json::json!(["256", "128"]), "{found}");
+    assert_eq!(found["recipe"][0]["values"], serde_json::json!([256, 128]), "{found}");
 
     // Another recipe.
     let other = ["reproduce", "reversal-rnn-rnn", "--tier", "smoke", "--arms", "fp32", "--threads", "2"];

@@ -3,7 +3,7 @@
 use crate::binary::Zoo;
 
 fn state(found: &serde_json::Value, subject: &str) -> String {
-    let findings = found.as_array().unwrap();
+    let findings = found["findings"].as_array().unwrap();
     let one = findings.iter().find(|finding| finding["subject"] == subject);
     one.unwrap_or_else(|| panic!("{subject} is not in {found}"))["state"].as_str().unwrap().to_string()
 }
@@ -17,7 +17,7 @@ fn the_machine_is_described_and_every_finding_that_is_not_right_has_a_mend() {
         state(&found, subject);
     }
     assert_eq!(state(&found, "device"), "ok");
-    for finding in found.as_array().unwrap() {
+    for finding in found["findings"].as_array().unwrap() {
         assert_eq!(finding["state"] != "ok", finding["mend"].is_string(), "{finding}");
     }
     let text = zoo.ends_with(0, &["doctor"]).stdout;

@@ -73,7 +73,7 @@ fn planted_causes_come_first() {
     assert_eq!(points.len(), 12);
     let point = |tokens: &str, compounds: &str| {
         let fits = |p: &&serde_json::Value| {
-            p["tokenisation"] == tokens && p["compound-splitting"] == compounds && p["case"] == "cased"
+            p["tokenisation"] == tokens && p["compound_splitting"] == compounds && p["case"] == "cased"
         };
         points.iter().find(fits).unwrap()["score"].as_f64().unwrap()
     };
@@ -106,10 +106,10 @@ fn a_run_is_explained_with_every_search_and_weight_it_stores() {
     let name = "multi30k-transformer-tiny";
     let arguments = ["reproduce", name, "--tier", "smoke", "--arms", "fp32", "--offline", "--format", "json"];
     let outcome = zoo.ends_with(0, &arguments).json();
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let found = zoo.ends_with(0, &["explain", run, "--format", "json"]).json();
     assert_eq!(found["claimed"], 41.02);
-    assert_eq!(found["measured"], outcome["judged"][0]["verdict"]["measured"]);
+    assert_eq!(found["measured"], outcome["claims"][0]["verdict"]["measured"]);
     assert!(found["notes"].to_string().contains("not decoded"), "{found}");
     let weights = |found: &serde_json::Value| {
         let mut all: Vec<String> = (found["points"].as_array().unwrap().iter())

@@ -12,8 +12,8 @@ use crate::binary::{Zoo, in_root};
 fn smoke(zoo: &Zoo, recipe: &str) -> PathBuf {
     let call = ["reproduce", recipe, "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
-    assert_eq!(outcome["judged"][0]["verdict"]["outcome"], "NOT-COMPARABLE", "{outcome}");
-    PathBuf::from(outcome["runs"][0].as_str().unwrap())
+    assert_eq!(outcome["claims"][0]["verdict"]["outcome"], "NOT-COMPARABLE", "{outcome}");
+    PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap())
 }
 
 fn json_of(file: &Path) -> Value {
@@ -122,7 +122,7 @@ fn own_folders_of_pictures_are_learned_and_told_apart() {
     let outcome = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"]).json();
     let right = outcome["scores"][0]["scores"][0]["value"].as_f64().unwrap();
     assert!(right > 99.0, "twelve pictures are learned by heart: {right}");
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let found = zoo.ends_with(0, &["infer", run, "pictures/even/0.png", "pictures/odd/1.png"]).stdout;
     assert_eq!(found, "pictures/even/0.png\teven\npictures/odd/1.png\todd\n");
 
@@ -153,7 +153,7 @@ fn the_recipe_of_own_pictures_in_the_document_is_sound_and_trains() {
             fs::write(zoo.home().join(folder).join(format!("{number}.png")), PIXEL).unwrap();
         }
     }
-    let checked = zoo.ends_with(0, &["check", "pets.toml", "--format", "json"]).json();
+    let checked = zoo.ends_with(0, &["check", "pets.toml", "--format", "json"]).part("recipes");
     assert_eq!(
         (&checked[0]["recipe"], &checked[0]["findings"]),
         (&"pets".into(), &serde_json::json!([])),

@@ -22,7 +22,7 @@ fn scores_from_outside_are_judged() {
         ended.stdout
     );
     assert!(ended.stderr.contains("recorded as entry 0"), "{}", ended.stderr);
-    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
+    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).part("records");
     assert_eq!(listed[0]["recipe"], "transformer-big");
     assert_eq!(listed[0]["end"], "external");
 }
@@ -88,7 +88,7 @@ fn parity_is_judged_from_the_hypotheses_of_both_arms() {
             "--format",
             "json",
         ];
-        zoo.ends_with(code, &arguments).json()[0]["verdict"].clone()
+        zoo.ends_with(code, &arguments).part("claims")[0]["verdict"].clone()
     };
     let better = judge(50, 10, 0);
     assert_eq!(better["outcome"], "REPRODUCED");
@@ -139,7 +139,7 @@ fn hypotheses_are_scored_against_generated_references() {
             "json",
         ],
     );
-    let found = ended.json();
+    let found = ended.part("claims");
     assert_eq!(found[0]["verdict"]["outcome"], "NOT-REPRODUCED");
     assert_eq!(found[0]["verdict"]["measured"], 0.0);
 
@@ -161,7 +161,7 @@ fn hypotheses_are_scored_against_generated_references() {
             "json",
         ],
     );
-    assert_eq!(perfect.json()[0]["verdict"]["outcome"], "REPRODUCED");
+    assert_eq!(perfect.part("claims")[0]["verdict"]["outcome"], "REPRODUCED");
     // Both results can be recomputed.
     let again = zoo.ends_with(0, &["ledger", "recheck"]).stdout;
     assert!(again.contains("2 scores and 2 verdicts derived again"), "{again}");
@@ -242,7 +242,7 @@ fn scores_on_the_way_are_held_against_a_published_trajectory() {
     let verdict = |points: &[&str]| {
         let options = points.iter().flat_map(|row| ["--points", row]);
         let all: Vec<&str> = ["judge", "gnmt-v2", "--format", "json"].into_iter().chain(options).collect();
-        let found = zoo.run(&all).json();
+        let found = zoo.run(&all).part("claims");
         let of_kind = |one: &&serde_json::Value| one["verdict"]["kind"] == "trajectory";
         let verdict = found.as_array().unwrap().iter().find(of_kind).unwrap()["verdict"].clone();
         (verdict["outcome"].as_str().unwrap().to_owned(), verdict["at"].as_u64(), verdict["seeds"].as_u64())
@@ -300,8 +300,7 @@ fn a_claim_without_a_search_is_recorded_as_direct() {
     zoo.file("answers", &classes.replacen("7\n", "1\n", 1));
     let judge = ["judge", "mnist-mlp-keras", "--claim", "1", "--record", "--format", "json"];
     let answers = ["--hypotheses", "answers", "--references", "labels"];
-    let found: serde_json::Value =
-        serde_json::from_str(&zoo.run(&[&judge[..], &answers].concat()).stdout).unwrap();
+    let found = zoo.run(&[&judge[..], &answers].concat()).part("claims");
     assert_eq!(found[0]["verdict"]["measured"], 99.0, "{found}");
     let entry = zoo.ends_with(0, &["ledger", "show", "0", "--format", "json"]).json();
     let score = &entry["record"]["scores"][0];

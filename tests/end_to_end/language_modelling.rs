@@ -66,7 +66,7 @@ fn generated_text_goes_from_a_recipe_to_records_in_both_arms() {
     let call = ["reproduce", RECIPE, "--tier", "smoke", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
     assert_eq!(outcome["runs"].as_array().unwrap().len(), 2, "{outcome}");
-    let run = PathBuf::from(outcome["runs"][0].as_str().unwrap());
+    let run = PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap());
     let eval = run.join("eval");
     let records = fs::read_to_string(eval.join("test.direct.hyp.txt")).unwrap();
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -89,7 +89,7 @@ fn own_text_is_learned_and_its_lines_are_scored_and_continued() {
     own(&zoo, 40);
     let call = ["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let scored = outcome["scores"][0]["scores"][0]["value"].as_f64().unwrap();
     // Only the first word of a line is new to the model: one of four, and in order.
     assert!(scored < 1.6, "{scored}");
@@ -155,7 +155,7 @@ fn a_gpt_of_characters_is_scored_on_the_same_windows_in_both_arms() {
     let call = ["reproduce", "shakespeare-char-nanogpt-cpu", "--tier", "smoke", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
     let evals: Vec<PathBuf> =
-        [0, 1].map(|at| PathBuf::from(outcome["runs"][at].as_str().unwrap()).join("eval")).to_vec();
+        [0, 1].map(|at| PathBuf::from(outcome["runs"][at]["folder"].as_str().unwrap()).join("eval")).to_vec();
     let [one, other] = [0, 1].map(|at| fs::read_to_string(evals[at].join("valid.ref.txt")).unwrap());
     assert_eq!(one, other, "windows depend on the recipe's seed for them alone");
     let scores = [0, 1].map(|at| {
@@ -184,7 +184,7 @@ fn new_writes_recipes_for_one_text_and_for_three() {
     assert!(text.contains("lines = 40\n") && text.contains("training_share = 0.9\n"), "{text}");
     let call = ["reproduce", "./poem.toml", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let written = zoo.ends_with(0, &["infer", run, "--prompt", "to be", "--length", "150"]).stdout;
     assert!(written.starts_with("to be") && written.len() > 150, "{written}");
 
@@ -244,7 +244,7 @@ fn a_run_that_goes_on_within_an_epoch_has_the_same_bits() {
     own(&zoo, 2);
     let train = || {
         let outcome = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"]);
-        PathBuf::from(outcome.json()["runs"][0].as_str().unwrap())
+        PathBuf::from(outcome.json()["runs"][0]["folder"].as_str().unwrap())
     };
     let run = train();
     let states = || {

@@ -12,6 +12,8 @@ mod explaining;
 mod help;
 mod hostile;
 mod image_classification;
+mod json;
+mod json_schema;
 mod judging;
 mod language_modelling;
 mod ledger;

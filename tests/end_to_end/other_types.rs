@@ -12,7 +12,7 @@ fn trained(zoo: &Zoo, call: &[&str]) -> Value {
 }
 
 fn of_run(outcome: &Value, at: usize) -> PathBuf {
-    PathBuf::from(outcome["runs"][at].as_str().unwrap())
+    PathBuf::from(outcome["runs"][at]["folder"].as_str().unwrap())
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_run_is_scored_in_another_type_beside_its_own_scores() {
     let before = files(&run);
     let loss = |compute: &[&str]| {
         let call = [&["evaluate", run.to_str().unwrap(), "--format", "json"][..], compute].concat();
-        let found = zoo.ends_with(0, &call).json();
+        let found = zoo.ends_with(0, &call).part("evaluations");
         let scores = found[0]["scores"].as_array().unwrap();
         let loss = scores.iter().find(|score| score["metric"] == "loss").unwrap();
         (loss["value"].as_f64().unwrap(), found[0]["hypotheses"].as_str().unwrap().to_owned())

@@ -40,7 +40,7 @@ const SMALL: [&str; 6] = [
 fn run_folder(zoo: &Zoo, recipe: &str, more: &[&str]) -> String {
     let call = [&["reproduce", recipe, "--format", "json"][..], &SMALL, more].concat();
     let ended = zoo.ends_with(0, &call).json();
-    ended["runs"][0].as_str().unwrap().to_string()
+    ended["runs"][0]["folder"].as_str().unwrap().to_string()
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn valid_is_scored_where_there_is_no_test_set() {
 #[test]
 fn every_recipe_of_translation_is_a_base() {
     let zoo = with_text();
-    let listed = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    let listed = zoo.ends_with(0, &["list", "--format", "json"]).part("recipes");
     let names = listed.as_array().unwrap().iter().filter(|one| one["task"] == "translation");
     let names: Vec<&str> = names.map(|one| one["name"].as_str().unwrap()).collect();
     assert!(names.len() >= 27, "{names:?}");
@@ -120,8 +120,9 @@ fn every_recipe_of_translation_is_a_base() {
         zoo.ends_with(0, &[&["new", &name, "--base", base][..], &files].concat());
         let file = format!("./{name}.toml");
         zoo.ends_with(0, &["check", &file]);
-        let plan =
-            zoo.ends_with(0, &["reproduce", &file, "--tier", "smoke", "--plan", "--format", "json"]).json();
+        let plan = zoo
+            .ends_with(0, &["reproduce", &file, "--tier", "smoke", "--plan", "--format", "json"])
+            .part("plan");
         assert!(plan["runs"][0]["updates"].as_u64().unwrap() <= 10, "{base}: {plan}");
     }
 }
@@ -156,7 +157,7 @@ fn the_smoke_tier_of_own_recipes_trains_their_model_on_their_text() {
         assert!(ended.stderr.contains(&next), "{}", ended.stderr);
         let ended = ended.json();
         assert_eq!(ended["scores"][0]["eval"], "valid", "{ended}");
-        let run = ended["runs"][0].as_str().unwrap();
+        let run = ended["runs"][0]["folder"].as_str().unwrap();
         let card: serde_json::Value = serde_json::from_str(&part(run, "run.json")).unwrap();
         keys.insert(card["key"].as_str().unwrap().to_owned());
         let recipe = part(run, "recipe.toml");

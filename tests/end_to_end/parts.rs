@@ -96,7 +96,7 @@ fn any_encoder_goes_with_any_decoder() {
         let scores = &ended.json()["runs"];
         assert!(!scores.as_array().unwrap().is_empty(), "{name}: {}", ended.stderr);
         assert!(!ended.stderr.contains("internal error"), "{name}: {}", ended.stderr);
-        let run = ended.json()["runs"][0].as_str().unwrap().to_owned();
+        let run = ended.json()["runs"][0]["folder"].as_str().unwrap().to_owned();
         let scored = std::fs::read_dir(zoo.home().join(run).join("eval")).unwrap().count();
         assert!(scored > 0, "{name} was not decoded");
     }

@@ -141,9 +141,9 @@ fn a_saved_profile_is_shown_in_the_report_and_changes_nothing_else_of_the_run() 
     let zoo = Zoo::new();
     let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
-    let run = PathBuf::from(outcome["runs"][0].as_str().unwrap());
+    let run = PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap());
     let row = || {
-        let mut rows = zoo.ends_with(0, &["runs", "--format", "json"]).json();
+        let mut rows = zoo.ends_with(0, &["runs", "--format", "json"]).part("runs");
         let row = rows[0].as_object_mut().unwrap();
         let (bytes, age) = (row.remove("bytes").unwrap(), row.remove("age_seconds").unwrap());
         (row.clone(), bytes.as_u64().unwrap(), age.as_u64().unwrap())
@@ -172,7 +172,10 @@ fn a_saved_profile_is_shown_in_the_report_and_changes_nothing_else_of_the_run() 
     assert_eq!((listed_then, bytes_then), (listed, bytes + size));
     assert!(age >= 3600, "{age}");
     let again = zoo.ends_with(0, &call).json();
-    assert_eq!(again["runs"][0], outcome["runs"][0], "the same run, which is not trained again");
+    assert_eq!(
+        again["runs"][0]["folder"], outcome["runs"][0]["folder"],
+        "the same run, which is not trained again"
+    );
     assert_eq!(files(&run).remove(&run.join("log.jsonl")), before.get(&run.join("log.jsonl")).cloned());
 
     let text = page("with.html");

@@ -36,11 +36,12 @@ fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
     };
     let red = regress(&worse, 10, &["--junit", "out/regress.xml", "--github", "--format", "json"]);
     let found = red.json();
-    let rows = found["rows"].as_array().unwrap();
+    let rows = found["comparisons"].as_array().unwrap();
     let quality = rows.iter().find(|row| row["check"] == "quality").unwrap();
     assert_eq!((&quality["outcome"], &quality["standing"]), (&"NOT-REPRODUCED".into(), &"WORSE".into()));
     let file = "recipes/catalog/translation/transformer-big.toml";
-    assert_eq!(quality["place"], format!("{file}:{}", claim_line(file)));
+    assert_eq!((&quality["file"], &quality["line"]), (&file.into(), &claim_line(file).into()));
+    assert_eq!((&quality["recipe"], &quality["tier"]), (&"transformer-big".into(), &serde_json::Value::Null));
     let annotation = format!("::error file={file},line={},title=transformer-big", claim_line(file));
     assert!(red.stderr.lines().any(|line| line.starts_with(&annotation)), "{}", red.stderr);
     let xml = std::fs::read_to_string(zoo.home().join("out/regress.xml")).unwrap();
@@ -53,8 +54,13 @@ fn a_planted_loss_of_two_points_turns_red_at_the_claims_line() {
     for scores in ["27.4,27.5,27.45", "29.5"] {
         let (_kept, fine) = scored(scores);
         let found = regress(&fine, 0, &["--format", "json"]).json();
-        let quality =
-            found["rows"].as_array().unwrap().iter().find(|row| row["check"] == "quality").unwrap().clone();
+        let quality = found["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["check"] == "quality")
+            .unwrap()
+            .clone();
         assert_eq!(quality["outcome"], "REPRODUCED", "{quality}");
     }
     let text = regress(&worse, 10, &[]).stdout;
@@ -95,7 +101,7 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
     let other = Zoo::new();
     let regress = ["regress", "--select", "reversal-transformer", "--baseline", baseline, "--format", "json"];
     let found = other.ends_with(0, &regress).json();
-    let standings: Vec<(&str, &str)> = (found["rows"].as_array().unwrap().iter())
+    let standings: Vec<(&str, &str)> = (found["comparisons"].as_array().unwrap().iter())
         .filter(|row| row["check"] == "quality")
         .map(|row| (row["of"].as_str().unwrap(), row["standing"].as_str().unwrap()))
         .collect();
@@ -109,7 +115,7 @@ fn a_smoke_run_is_held_against_the_recorded_one() {
 
 /// The value `run` that all rows of a call have.
 fn made(rows: &serde_json::Value) -> String {
-    let rows = rows["rows"].as_array().unwrap();
+    let rows = rows["comparisons"].as_array().unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["run"] == rows[0]["run"]), "{rows:?}");
     rows[0]["run"].as_str().unwrap().to_owned()
 }

@@ -12,7 +12,7 @@ use crate::binary::{Zoo, files, small_copy};
 fn trained(zoo: &Zoo, arm: &str, more: &[&str]) -> PathBuf {
     let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--format", "json", "--arms", arm];
     let outcome = zoo.ends_with(0, &[&call[..], more].concat()).json();
-    PathBuf::from(outcome["runs"][0].as_str().unwrap())
+    PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap())
 }
 
 /// The named number of a report on a line of the log.
@@ -156,7 +156,7 @@ fn an_update_is_compared_in_two_types_tensor_by_tensor() {
     let lines: Vec<&str> = same.stdout.lines().collect();
     assert!(lines[0].starts_with("tensor,layer,call,values,relative_error,largest_error,"), "{}", lines[0]);
     assert_eq!(lines.len(), rows.len() + 1);
-    assert!(lines[1..].iter().all(|line| line.ends_with(",0.0,0.0,0,0,no")), "{}", same.stdout);
+    assert!(lines[1..].iter().all(|line| line.ends_with(",0.0,0.0,0,0,false")), "{}", same.stdout);
     for (compute, forward) in [("fp32", 0.00390625), ("bf16", 0.03125)] {
         let usual = zoo.run(&["replay", "@last", "--update", "20", "--format", "json", "--compute", compute]);
         let compared = usual.json()["compared"].take();
@@ -248,7 +248,7 @@ fn a_replay_from_the_start_validates_where_the_learning_rate_depends_on_it() {
         ],
     );
     let outcome = zoo.run(&["reproduce", &copied, "--arms", "fp32", "--format", "json"]).json();
-    let run = PathBuf::from(outcome["runs"][0].as_str().unwrap());
+    let run = PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap());
     let log = fs::read_to_string(run.join("log.jsonl")).unwrap();
     let fallen = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();

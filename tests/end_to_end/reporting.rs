@@ -9,7 +9,12 @@ use crate::binary::Zoo;
 fn reproduce(zoo: &Zoo, recipe: &str, more: &[&str]) -> Vec<PathBuf> {
     let call = [&["reproduce", recipe, "--tier", "smoke", "--format", "json"][..], more].concat();
     let outcome = zoo.ends_with(0, &call).json();
-    outcome["runs"].as_array().unwrap().iter().map(|run| PathBuf::from(run.as_str().unwrap())).collect()
+    outcome["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| PathBuf::from(run["folder"].as_str().unwrap()))
+        .collect()
 }
 
 fn read(zoo: &Zoo, name: &str) -> String {
@@ -30,7 +35,7 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
     let made =
         zoo.ends_with(0, &["report", "reversal-transformer", "--tier", "smoke", "--format", "json"]).json();
     assert_eq!(
-        (&made["report"], &made["verdicts"], &made["evaluations"], &made["missing"]),
+        (&made["file"], &made["verdicts"], &made["evaluations"], &made["missing"]),
         (&json!("reversal-transformer.smoke.report.html"), &json!(3), &json!(2), &json!([]))
     );
     let page = read(&zoo, "reversal-transformer.smoke.report.html");

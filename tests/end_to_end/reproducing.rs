@@ -21,15 +21,16 @@ fn a_plan_is_data_when_it_is_asked_for() {
     let zoo = Zoo::new();
     let plan =
         zoo.ends_with(0, &["reproduce", "transformer-base", "--plan", "--arms", "fp32", "--format", "json"]);
-    let plan = plan.json();
+    let plan = plan.part("plan");
     assert_eq!(plan["runs"].as_array().unwrap().len(), 1);
     assert_eq!(plan["runs"][0]["arm"], "fp32");
-    assert!(plan["download"].as_u64().unwrap() > 900_000_000, "{plan}");
+    assert!(plan["download_bytes"].as_u64().unwrap() > 900_000_000, "{plan}");
     assert_eq!(plan["runs"][0]["examples_assumed"], false, "its updates are given");
     let two = zoo
         .ends_with(0, &["reproduce", "reversal-transformer", "--plan", "--seeds", "3", "--format", "json"]);
-    let seeds: Vec<u64> =
-        (two.json()["runs"].as_array().unwrap().iter()).map(|run| run["seed"].as_u64().unwrap()).collect();
+    let seeds: Vec<u64> = (two.part("plan")["runs"].as_array().unwrap().iter())
+        .map(|run| run["seed"].as_u64().unwrap())
+        .collect();
     assert_eq!(seeds.len(), 6);
     assert!([1, 2, 3].iter().all(|seed| seeds.contains(seed)), "{seeds:?}");
     // Six epochs of a corpus of unknown size, with 1,024 pairs per update.
@@ -89,7 +90,7 @@ fn fixtures_of_another_framework_align() {
     let fixture = crate::binary::in_root("tests/fixtures/transformer_prenorm_openseq2seq.safetensors");
     let rungs = zoo.ends_with(0, &["align", "transformer-base", &fixture, "--format", "json"]).json();
     let names: Vec<&str> =
-        (rungs["rungs"].as_array().unwrap().iter()).map(|rung| rung["name"].as_str().unwrap()).collect();
+        (rungs["rungs"].as_array().unwrap().iter()).map(|rung| rung["rung"].as_str().unwrap()).collect();
     assert!(names.contains(&"gradients") && names.contains(&"update"), "{names:?}");
     zoo.ends_with(2, &["align", "multi30k-transformer-tiny", &fixture]).says("is not of this recipe's model");
     // One weight, changed in its exponent.
@@ -116,11 +117,13 @@ fn a_corpus_is_fetched_from_a_mirror_verified_and_damage_is_named() {
     let zoo = Zoo::new();
     let mirror = mirror.to_str().unwrap();
     let fetch = ["fetch", "multi30k-transformer-tiny", "--offline", "--mirror", mirror, "--format", "json"];
-    let files = zoo.ends_with(0, &fetch).json();
+    let files = zoo.ends_with(0, &fetch).part("files");
+    assert!(files[0]["bytes"].as_u64() > Some(1000), "{files}");
     assert_eq!(files.as_array().unwrap().len(), 10);
     zoo.ends_with(0, &["fetch", "multi30k-transformer-tiny", "--verify"]);
-    let listed =
-        zoo.ends_with(0, &["fetch", "multi30k-transformer-tiny", "--verify", "--format", "json"]).json();
+    let listed = zoo
+        .ends_with(0, &["fetch", "multi30k-transformer-tiny", "--verify", "--format", "json"])
+        .part("files");
     let path = zoo.home().join(listed[0]["path"].as_str().unwrap());
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;

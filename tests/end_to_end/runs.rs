@@ -13,7 +13,7 @@ use crate::binary::Zoo;
 fn a_home_without_runs_says_how_to_make_one() {
     let zoo = Zoo::new();
     let none = zoo.ends_with(0, &["runs", "--format", "json"]);
-    assert_eq!(none.json(), json!([]));
+    assert_eq!(none.part("runs"), json!([]));
     assert!(none.stderr.contains("`zoo reproduce RECIPE` makes one"), "{}", none.stderr);
     let unknown = zoo.ends_with(2, &["infer", "yesno-tdnn"]);
     unknown.says("yesno-tdnn is not a run folder, and no run in");
@@ -26,7 +26,7 @@ fn a_home_without_runs_says_how_to_make_one() {
 fn reversal(zoo: &Zoo) -> PathBuf {
     let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
-    PathBuf::from(outcome["runs"][0].as_str().unwrap())
+    PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap())
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_run_is_listed_named_and_its_log_printed() {
 }
 
 fn listing(zoo: &Zoo, folder: &Path) {
-    let rows = zoo.ends_with(0, &["runs", "--format", "json"]).json();
+    let rows = zoo.ends_with(0, &["runs", "--format", "json"]).part("runs");
     let row = &rows[0];
     let of = |key: &str| row[key].clone();
     assert_eq!(rows.as_array().unwrap().len(), 1, "{rows}");
@@ -74,7 +74,7 @@ fn listing(zoo: &Zoo, folder: &Path) {
     assert!(csv.starts_with("run,recipe,tier,arm,seed,state,updates,of,metric,score,"), "{csv}");
 
     let count = |filters: &[&str]| {
-        let listed = zoo.ends_with(0, &[&["runs", "--format", "json"][..], filters].concat()).json();
+        let listed = zoo.ends_with(0, &[&["runs", "--format", "json"][..], filters].concat()).part("runs");
         listed.as_array().unwrap().len()
     };
     let all =
@@ -121,7 +121,7 @@ fn names(zoo: &Zoo, folder: &Path) {
     zoo.ends_with(0, &["export", "rev:fp32", "model.safetensors"]);
     zoo.ends_with(0, &["report", "rev:fp32", "-o", "page.html"]);
     zoo.ends_with(0, &["bundle", "@last", "--out", "packed.json"]);
-    let listed = zoo.ends_with(0, &["evaluate", "@last", "--format", "json"]).json();
+    let listed = zoo.ends_with(0, &["evaluate", "@last", "--format", "json"]).part("evaluations");
     assert_eq!(listed[0]["eval"], "test");
     for (arguments, error) in [
         (&["export", "rev:mixed", "x"][..], "no run of rev has the arm mixed"),
@@ -168,7 +168,7 @@ fn log(zoo: &Zoo, folder: &Path) {
 }
 
 fn states(zoo: &Zoo, folder: &Path) {
-    let state = || zoo.ends_with(0, &["runs", "--format", "json"]).json()[0]["state"].clone();
+    let state = || zoo.ends_with(0, &["runs", "--format", "json"]).part("runs")[0]["state"].clone();
     fs::remove_file(folder.join("trained.json")).unwrap();
     assert_eq!(state(), "interrupted");
     let lock = fs::File::options().write(true).open(folder.join("lock")).unwrap();

@@ -7,7 +7,7 @@ fn a_learning_rate_of_zero_is_not_reproduced() {
     let zoo = Zoo::new();
     let recipe = small_copy(&zoo, &[("lr = 1.0", "lr = 0.0")]);
     let ended = zoo.ends_with(10, &["reproduce", &recipe, "--arms", "fp32", "--format", "json"]);
-    let judged = &ended.json()["judged"][0];
+    let judged = &ended.json()["claims"][0];
     assert_eq!(judged["verdict"]["outcome"], "NOT-REPRODUCED", "{judged}");
     assert!(judged["verdict"]["measured"].as_f64().unwrap() < 50.0, "{judged}");
 }
@@ -64,8 +64,9 @@ fn the_newest_checkpoint_is_this_run_s_last_or_an_error_names_it() {
     let call =
         ["reproduce", "reversal-transformer", "--tier", "smoke", "--set", "train.checkpoint.every_updates=5"];
     let outcome = zoo.run(&[&call[..], &["--format", "json"]].concat());
-    let runs: Vec<std::path::PathBuf> =
-        (outcome.json()["runs"].as_array().unwrap().iter()).map(|run| run.as_str().unwrap().into()).collect();
+    let runs: Vec<std::path::PathBuf> = (outcome.json()["runs"].as_array().unwrap().iter())
+        .map(|run| run["folder"].as_str().unwrap().into())
+        .collect();
     let (fp32, mixed) = (&runs[0], &runs[1]);
     let folder = fp32.join("checkpoints");
     let states: Vec<String> = names(&folder).into_iter().filter(|name| name.starts_with("state-")).collect();

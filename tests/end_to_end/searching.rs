@@ -22,7 +22,7 @@ fn trained() -> (Zoo, String) {
     let call = ["reproduce", "wave2letter", "--tier", "smoke", "--arms", "fp32"];
     let more = ["--set", "train.max_updates=60", "--format", "json"];
     let outcome = zoo.run(&[&call[..], &more].concat()).json();
-    let run = outcome["runs"][0].as_str().unwrap().to_owned();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap().to_owned();
     (zoo, run)
 }
 
@@ -74,7 +74,7 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
     let before = files(&zoo);
     let ended = swept(&["--format", "json"]);
     assert_eq!(files(&zoo), before, "nothing is kept");
-    let rows = ended.json();
+    let rows = ended.part("sweep");
     let rows = rows.as_array().unwrap();
     let pairs: Vec<(f64, f64)> = rows.iter().map(|row| (number(row, "alpha"), number(row, "beta"))).collect();
     assert_eq!(pairs, [(0.0, 0.0), (0.0, 3.0), (0.0, 6.0), (2.0, 0.0), (2.0, 3.0), (2.0, 6.0)]);
@@ -83,14 +83,14 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
     assert!(values.iter().any(|value| *value > least), "{values:?}");
     let best = values.iter().position(|value| *value == least).unwrap();
     for (at, row) in rows.iter().enumerate() {
-        assert_eq!(row["best"] == "best", at == best, "{row}");
+        assert_eq!(row["best"], at == best, "{row}");
         assert_eq!((row["eval"].as_str(), row["metric"].as_str()), (Some("valid"), Some("wer")));
     }
     let (alpha, beta) = pairs[best];
     let told = format!("--set decode.{SEARCH}.alpha={alpha} --set decode.{SEARCH}.beta={beta}");
     assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     assert!(!ended.stderr.contains("is not evidence"), "{}", ended.stderr);
-    for form in ["csv", "md", "human"] {
+    for form in ["md", "human"] {
         assert_eq!(swept(&["--format", form]).stdout.matches("best").count(), 2, "{form}");
     }
 
@@ -100,7 +100,7 @@ fn a_sweep_scores_every_pair_as_an_evaluation_with_it_would_and_keeps_nothing() 
             [("alpha", alpha), ("beta", beta)].map(|(key, x)| format!("decode.{SEARCH}.{key}={x}"));
         let call = ["evaluate", &run, "--decode", SEARCH, "--eval", "valid", "--format", "json"];
         let more = ["--set", GIVEN, "--set", NARROW, "--set", &alpha, "--set", &beta];
-        let found = zoo.ends_with(0, &[&call[..], &more].concat()).json();
+        let found = zoo.ends_with(0, &[&call[..], &more].concat()).part("evaluations");
         assert!((number(&found[0]["scores"][0], "value") - value).abs() < 1e-9, "{alpha} {beta}: {found}");
     }
 
@@ -225,7 +225,7 @@ fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_wei
     let zoo = Zoo::new();
     let call = ["reproduce", "jasper-10x5-nvidia", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.run(&call).json();
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let log = std::fs::read_to_string(Path::new(run).join("log.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let epochs: Vec<&Value> = lines.iter().filter(|line| line["event"] == "epoch").collect();
@@ -238,7 +238,7 @@ fn silence_is_cut_off_and_counts_in_the_times_of_words_and_errors_choose_the_wei
 
     let heard = |silence: usize| {
         std::fs::write(zoo.home().join("said.wav"), recording_behind(silence)).unwrap();
-        zoo.ends_with(0, &["infer", run, "said.wav", "--format", "json"]).json()
+        zoo.ends_with(0, &["infer", run, "said.wav", "--format", "json"]).json_line()
     };
     // The trimmed part ends one window before the sound.
     let (early, late) = (heard(4_000), heard(12_000));

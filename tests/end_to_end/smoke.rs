@@ -32,7 +32,12 @@ fn flip(path: &Path) {
 }
 
 fn run_folders(outcome: &Value) -> Vec<PathBuf> {
-    outcome["runs"].as_array().unwrap().iter().map(|run| PathBuf::from(run.as_str().unwrap())).collect()
+    outcome["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| PathBuf::from(run["folder"].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -42,7 +47,7 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
     let next = "next: `zoo reproduce reversal-transformer --plan`";
     assert!(first.stderr.contains(next), "{}", first.stderr);
     let outcome = first.json();
-    let judged = outcome["judged"].as_array().unwrap();
+    let judged = outcome["claims"].as_array().unwrap();
     let kinds: Vec<(&str, &str)> = (judged.iter())
         .map(|one| (one["verdict"]["kind"].as_str().unwrap(), one["arm"].as_str().unwrap()))
         .collect();
@@ -62,11 +67,11 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
 
     // The second call reuses all results.
     let again = zoo.ends_with(WORKED, &REVERSAL);
-    assert_eq!(again.json()["judged"], outcome["judged"]);
+    assert_eq!(again.json()["claims"], outcome["claims"]);
     assert!(!again.stderr.contains("train"), "{}", again.stderr);
 
     // The recorded results can be recomputed.
-    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).json();
+    let listed = zoo.ends_with(0, &["ledger", "list", "--format", "json"]).part("records");
     assert!(!listed.as_array().unwrap().is_empty());
     assert!(listed.as_array().unwrap().iter().all(|row| row["tier"] == "smoke"), "{listed}");
     zoo.ends_with(0, &["ledger", "verify"]);
@@ -82,9 +87,9 @@ fn reversal_goes_from_recipe_to_verdicts_and_is_not_done_twice() {
     let run = runs[0].to_str().unwrap();
     let lines = zoo.run_with_input(&["infer", run], "α β γ\n\nδ ε\n");
     assert_eq!((lines.code, lines.stdout.lines().count()), (0, 3), "{}", lines.stderr);
-    let scores = zoo.ends_with(0, &["evaluate", run, "--format", "json"]).json();
+    let scores = zoo.ends_with(0, &["evaluate", run, "--format", "json"]).part("evaluations");
     assert_eq!(scores[0]["eval"], "test");
-    assert_eq!(scores[0]["scores"][0]["value"], outcome["judged"][0]["verdict"]["measured"]);
+    assert_eq!(scores[0]["scores"][0]["value"], outcome["claims"][0]["verdict"]["measured"]);
     zoo.ends_with(2, &["evaluate", run, "--eval", "tset"]).says("no evaluation set `tset`");
     zoo.ends_with(2, &["infer", run, "--decode", "beam50"]).says("no search `beam50`");
     let files = files_below(&runs[0]);
@@ -117,7 +122,7 @@ fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_typ
     let name = "reversal-transformer-precision";
     let outcome =
         zoo.ends_with(WORKED, &["reproduce", name, "--tier=smoke", "--arms", &list, "--format=json"]).json();
-    for one in outcome["judged"].as_array().unwrap() {
+    for one in outcome["claims"].as_array().unwrap() {
         let judged = arms.contains(&one["arm"].as_str().unwrap());
         assert_eq!(one["verdict"]["measured"].is_number(), judged, "{one}");
     }
@@ -140,8 +145,8 @@ fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_typ
     // A second call reuses the runs, and they are used like any other.
     assert_eq!(
         zoo.ends_with(WORKED, &["reproduce", name, "--tier=smoke", "--arms", &list, "--format=json"]).json()
-            ["judged"],
-        outcome["judged"]
+            ["claims"],
+        outcome["claims"]
     );
     zoo.run_with_input(&["infer", runs[1].to_str().unwrap()], "α β γ\n");
 }
@@ -149,7 +154,7 @@ fn arms_without_masters_go_from_recipe_to_verdicts_and_keep_weights_of_their_typ
 #[test]
 fn every_recipe_has_a_smoke_tier_that_runs_offline() {
     let zoo = Zoo::new();
-    let all = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    let all = zoo.ends_with(0, &["list", "--format", "json"]).part("recipes");
     for row in all.as_array().unwrap() {
         let name = row["name"].as_str().unwrap();
         if name == "reversal-transformer" {
@@ -157,7 +162,7 @@ fn every_recipe_has_a_smoke_tier_that_runs_offline() {
         }
         let arguments = ["reproduce", name, "--tier", "smoke", "--offline", "--format", "json"];
         let outcome = zoo.ends_with(WORKED, &arguments).json();
-        for one in outcome["judged"].as_array().unwrap() {
+        for one in outcome["claims"].as_array().unwrap() {
             let verdict = &one["verdict"];
             assert!(
                 ["NOT-COMPARABLE", "NOT-RUN", "NOT-JUDGEABLE"]
@@ -202,10 +207,10 @@ fn a_changed_run_reproduces_nothing_unless_the_key_is_free() {
         zoo.ends_with(code, &arguments).json()
     };
     let changed = reproduce("train.max_updates=10", NOTHING_COMPARABLE);
-    let why = changed["judged"][0]["verdict"]["explanation"].as_str().unwrap().to_owned();
+    let why = changed["claims"][0]["verdict"]["explanation"].as_str().unwrap().to_owned();
     assert!(why.contains("--set train.max_updates=10"), "{why}");
     let free = reproduce("train.log_every=1", 10);
-    assert_eq!(free["judged"][0]["verdict"]["outcome"], "NOT-REPRODUCED");
+    assert_eq!(free["claims"][0]["verdict"]["outcome"], "NOT-REPRODUCED");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn tones_go_from_a_recipe_to_verdicts() {
         zoo.ends_with(0, &["reproduce", "yesno-tdnn", "--tier", "smoke", "--format", "json"]).json();
     assert_eq!(outcome["runs"].as_array().unwrap().len(), 2);
     assert_eq!(word_error_rates(&outcome).len(), 2);
-    let run = outcome["runs"][0].as_str().unwrap().to_owned();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap().to_owned();
     zoo.ends_with(2, &["infer", &run]).says("no recording is named");
     zoo.ends_with(2, &["infer", &run, "--input", "x"]).says("a speech recognition run takes recordings");
     zoo.file("no.wav", "RIFF");
@@ -53,10 +53,10 @@ fn yes_and_no_are_told_apart_and_heard_in_a_file() {
     for (arm, wer) in word_error_rates(&outcome) {
         assert!(wer < 5.0, "{arm}: {wer}");
     }
-    let judged = outcome["judged"].as_array().unwrap();
+    let judged = outcome["claims"].as_array().unwrap();
     assert_eq!(judged[0]["verdict"]["outcome"], "INCONCLUSIVE", "240 words settle nothing: {}", judged[0]);
     assert_eq!(judged.len(), 2);
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let folder = zoo.home().join("corpora/yesno");
     let file = wav_below(&folder).into_iter().find(|path| path.ends_with("0_0_0_0_1_1_1_1.wav")).unwrap();
     let file = file.to_str().unwrap();
@@ -198,7 +198,10 @@ lines = {RECORDINGS}
     // A replaced recording makes another training set.
     let run = |zoo: &Zoo| {
         let more = ["--arms", "fp32", "--set", "train.max_updates=1"];
-        zoo.ends_with(0, &[&call[..], &more].concat()).json()["runs"][0].as_str().unwrap().to_owned()
+        zoo.ends_with(0, &[&call[..], &more].concat()).json()["runs"][0]["folder"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let before = run(&zoo);
     assert_eq!(run(&zoo), before);
@@ -263,7 +266,7 @@ lines = 70
         "--set=train.max_updates=2",
     ];
     let outcome = zoo.ends_with(0, &call).json();
-    let run = Path::new(outcome["runs"][0].as_str().unwrap());
+    let run = Path::new(outcome["runs"][0]["folder"].as_str().unwrap());
     let text = |file: &str| std::fs::read_to_string(run.join(file)).unwrap();
     assert_eq!(text("eval/test.ref.txt").lines().count(), 8);
     let session: Value = serde_json::from_str(text("log.jsonl").lines().next().unwrap()).unwrap();

@@ -44,7 +44,7 @@ fn arms_are_timed_and_judged_on_the_claims_own_machine() {
     let call = ["reproduce", recipe.as_str(), "--arms", "fp32,small", "--format", "json"];
     let ended = zoo.ends_with(10, &call);
     let found = ended.json();
-    let judged = found["judged"].as_array().unwrap();
+    let judged = found["claims"].as_array().unwrap();
     let outcomes: Vec<&str> = judged.iter().map(|one| one["verdict"]["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes[..3], ["REPRODUCED", "NOT-REPRODUCED", "NOT-COMPARABLE"], "{found}");
     let speed = |claim: usize| &judged[claim]["evidence"]["speed"];
@@ -57,7 +57,7 @@ fn arms_are_timed_and_judged_on_the_claims_own_machine() {
 
     // A stored timing is reused.
     let again = zoo.ends_with(10, &call).json();
-    assert_eq!(again["judged"], found["judged"]);
+    assert_eq!(again["claims"], found["claims"]);
     zoo.ends_with(0, &["ledger", "verify"]);
 }
 
@@ -66,7 +66,7 @@ fn an_arm_that_was_not_run_is_not_timed() {
     let zoo = Zoo::new();
     let recipe = recipe(&zoo, "64x Abacus", "as-published");
     let found = zoo.ends_with(12, &["reproduce", &recipe, "--arms", "small", "--format", "json"]).json();
-    let judged = found["judged"].as_array().unwrap();
+    let judged = found["claims"].as_array().unwrap();
     assert!(judged.iter().all(|one| one["verdict"]["outcome"] == "NOT-RUN"), "{found}");
     assert!(judged[0]["evidence"]["speed"].is_null());
 }
@@ -77,6 +77,6 @@ fn equal_batches_are_the_baselines() {
     let recipe = recipe(&zoo, "64x Abacus", "equal-batch");
     let call = ["reproduce", &recipe, "--tier", "smoke", "--arms", "fp32,small", "--format", "json"];
     let found = zoo.ends_with(0, &call).json();
-    let speed = &found["judged"][0]["evidence"]["speed"];
+    let speed = &found["claims"][0]["evidence"]["speed"];
     assert_eq!((speed["batch"].as_u64(), speed["baseline_batch"].as_u64()), (Some(16), Some(16)), "{found}");
 }

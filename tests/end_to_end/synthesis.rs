@@ -25,7 +25,7 @@ fn tones_are_learnt_spoken_seen_and_judged() {
         let value = score["value"].as_f64().unwrap();
         assert!(value.is_finite() && value > 0.0, "{value}");
     }
-    let run = outcome["runs"][0].as_str().unwrap().to_owned();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap().to_owned();
     let eval = Path::new(&run).join("eval");
     let kept = files(&eval);
     for part in [
@@ -39,14 +39,14 @@ fn tones_are_learnt_spoken_seen_and_judged() {
     // Free-running synthesis is scored with another metric, with an interval.
     let freely = zoo
         .ends_with(0, &["evaluate", &run, "--eval", "test", "--decode", "free", "--format", "json"])
-        .json();
+        .part("evaluations");
     assert!(freely.to_string().contains("metric:mcd|"), "{freely}");
     let line = std::fs::read_to_string(eval.join("test.free.hyp.txt")).unwrap();
     assert!(line.lines().count() == 4 && line.contains("metric:mcd|cep:1-13"), "{line}");
 
     let said =
         zoo.ends_with(0, &["synthesize", &run, "ab ba", "-o", "out.wav", "--picture", "--format", "json"]);
-    let said = said.json();
+    let said = said.json_line();
     assert!(
         said["frames"].as_u64().unwrap() > 0 && said["alignment"]["focus"].as_f64().unwrap() > 0.0,
         "{said}"
@@ -113,7 +113,7 @@ fn recordings_are_learnt_from_a_folder() {
     assert_eq!(ended.code, 12, "{}\n{}", ended.stdout, ended.stderr);
     let outcome = ended.json();
     assert_eq!(outcome["scores"][0]["scores"][0]["metric"], "mel-error", "{outcome}");
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
     let lines = std::fs::read_to_string(Path::new(run).join("eval/test.forced.hyp.txt")).unwrap();
     assert_eq!(lines.lines().count(), 32);
     let texts = std::fs::read_to_string(Path::new(run).join("eval/test.ref.txt")).unwrap();

@@ -29,7 +29,7 @@ fn generated_texts_go_from_a_recipe_to_records_in_both_arms() {
         let call = ["reproduce", recipe, "--tier", "smoke", "--format", "json"];
         let outcome = zoo.ends_with(0, &call).json();
         assert_eq!(outcome["runs"].as_array().unwrap().len(), 2, "{outcome}");
-        let eval = PathBuf::from(outcome["runs"][0].as_str().unwrap()).join("eval");
+        let eval = PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap()).join("eval");
         let records = fs::read_to_string(eval.join("test.direct.hyp.txt")).unwrap();
         let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
         let classes = first["scores"].as_array().unwrap().len();
@@ -77,7 +77,7 @@ fn own_lines_are_learned_and_told_apart() {
     zoo.file("mine.toml", &format!("{about}{OWN}"));
     let outcome = zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--format", "json"]).json();
     assert_eq!(outcome["scores"][0]["scores"][0]["value"], 100.0, "{outcome}");
-    let run = outcome["runs"][0].as_str().unwrap();
+    let run = outcome["runs"][0]["folder"].as_str().unwrap();
 
     let plan = || zoo.ends_with(0, &["reproduce", "mine.toml", "--arms", "fp32", "--plan"]).stdout;
     assert!(plan().contains("trained already"), "{}", plan());
@@ -154,7 +154,8 @@ fn new_writes_recipes_for_labelled_lines() {
     let call = ["reproduce", "./mails.toml", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.ends_with(0, &call).json();
     zoo.file("lines.txt", "a text about ham\n");
-    let class = zoo.ends_with(0, &["infer", outcome["runs"][0].as_str().unwrap(), "lines.txt"]).stdout;
+    let class =
+        zoo.ends_with(0, &["infer", outcome["runs"][0]["folder"].as_str().unwrap(), "lines.txt"]).stdout;
     assert!(["spam\n", "ham\n"].contains(&class.as_str()), "{class}");
 
     // Another number of classes needs another last layer and loss.

@@ -69,7 +69,7 @@ fn zoo(published: &str) -> Zoo {
 const REPRODUCE: [&str; 7] = ["reproduce", "./way.toml", "--arms", "fp32", "--offline", "--format", "json"];
 
 fn outcomes(found: &Value) -> Vec<&str> {
-    let judged = found["judged"].as_array().unwrap();
+    let judged = found["claims"].as_array().unwrap();
     judged.iter().map(|one| one["verdict"]["outcome"].as_str().unwrap()).collect()
 }
 
@@ -80,13 +80,13 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     let found = ended.json();
     assert_eq!(outcomes(&found), ["REPRODUCED", "REPRODUCED"]);
     for (claim, due) in [(0, &[1, 2, 3][..]), (1, &[6])] {
-        let points = found["judged"][claim]["evidence"]["points"].as_array().unwrap();
+        let points = found["claims"][claim]["evidence"]["points"].as_array().unwrap();
         let at: Vec<i64> = points.iter().map(|point| point["at"].as_i64().unwrap()).collect();
         assert_eq!(at, due);
         assert!(points.iter().all(|point| point["runs"][0]["score"].is_f64()));
     }
     // The last point is the end, with the text that was evaluated.
-    let run = zoo.home().join(found["runs"][0].as_str().unwrap());
+    let run = zoo.home().join(found["runs"][0]["folder"].as_str().unwrap());
     let text = |place: &str| {
         std::fs::read_to_string(run.join("eval").join(place).join("test.beam5.hyp.txt")).unwrap()
     };
@@ -95,7 +95,7 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     assert!(run.join("eval/update-6/test.beam5.json").is_file());
     // A second call computes nothing. The ledger recomputes all scores from the hypotheses.
     let again = zoo.ends_with(0, &REPRODUCE);
-    assert_eq!(again.json()["judged"], found["judged"]);
+    assert_eq!(again.json()["claims"], found["claims"]);
     let recheck = zoo.ends_with(0, &["ledger", "recheck"]);
     // Four points and the end.
     assert!(recheck.stdout.contains("5 scores and 2 verdicts"), "{}", recheck.stdout);
@@ -153,7 +153,7 @@ fn means_over_training_are_judged_and_a_unit_that_is_not_logged_is_not_run() {
         let code = if updates == 12 { 0 } else { 11 };
         let found = zoo.ends_with(code, &REPRODUCE).json();
         assert!(zoo.ends_with(0, &["ledger", "recheck"]).stdout.contains("derived again"));
-        (outcomes(&found).join(" "), found["judged"].clone())
+        (outcomes(&found).join(" "), found["claims"].clone())
     };
     let (outcomes, found) = judged("token", 12);
     assert_eq!(outcomes, "REPRODUCED REPRODUCED");
@@ -199,9 +199,9 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
     assert!(ended.stderr.contains("too far from the published trajectory"), "{}", ended.stderr);
     let found = ended.json();
     assert_eq!(outcomes(&found), ["NOT-REPRODUCED", "NOT-RUN"]);
-    let verdict = &found["judged"][0]["verdict"];
+    let verdict = &found["claims"][0]["verdict"];
     assert_eq!((verdict["at"].as_u64(), verdict["published"].as_f64()), (Some(1), Some(90.0)));
-    let run = zoo.home().join(found["runs"][0].as_str().unwrap());
+    let run = zoo.home().join(found["runs"][0]["folder"].as_str().unwrap());
     let trained = || -> Value {
         serde_json::from_str(&std::fs::read_to_string(run.join("trained.json")).unwrap()).unwrap()
     };
@@ -212,7 +212,7 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
     // On the second call the run stays ended, and nothing is recorded twice.
     let records = || std::fs::read_to_string(zoo.home().join("ledger.jsonl")).unwrap().lines().count();
     let before = records();
-    assert_eq!(zoo.run(&stopping).json()["judged"], found["judged"]);
+    assert_eq!(zoo.run(&stopping).json()["claims"], found["claims"]);
     assert_eq!(records(), before);
     // Without the option the run continues to its end, with the result of an uninterrupted run.
     let whole = zoo.run(&REPRODUCE);
@@ -225,5 +225,5 @@ fn a_run_off_the_published_course_is_given_up_where_that_is_asked_for_and_goes_o
     let straight = self::zoo("90.0");
     let text = |run: &std::path::Path| std::fs::read_to_string(run.join("eval/test.beam5.hyp.txt")).unwrap();
     let other = straight.run(&REPRODUCE).json();
-    assert_eq!(text(&run), text(&straight.home().join(other["runs"][0].as_str().unwrap())));
+    assert_eq!(text(&run), text(&straight.home().join(other["runs"][0]["folder"].as_str().unwrap())));
 }

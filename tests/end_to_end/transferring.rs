@@ -32,7 +32,7 @@ fn a_tier_trains_the_language_model_first_and_takes_its_weights_and_words() {
     let [source] = &runs(&zoo, "imdb-lstm-small.smoke")[..] else { panic!("one run of the language model") };
 
     // The run says which weights it began with, and so does its record.
-    let run = PathBuf::from(outcome["runs"][0].as_str().unwrap());
+    let run = PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap());
     let card = json_of(&run.join("run.json"));
     let digest = card["transfer"]["sha256"].as_str().unwrap().to_owned();
     assert_eq!((&card["transfer"]["recipe"], digest.len()), (&"imdb-lstm-small".into(), 64));
@@ -46,14 +46,19 @@ fn a_tier_trains_the_language_model_first_and_takes_its_weights_and_words() {
     // The same call uses the runs again, and another seed of the language model is another start.
     let again = zoo.ends_with(0, &call);
     assert!(!again.stderr.contains("trained first") && !again.stderr.contains("taken:"), "{}", again.stderr);
-    assert_eq!(again.json()["runs"], outcome["runs"]);
+    let folders = |found: &Value| -> Vec<Value> {
+        found["runs"].as_array().unwrap().iter().map(|run| run["folder"].clone()).collect()
+    };
+    let again = again.json();
+    assert_eq!(folders(&again), folders(&outcome));
+    assert!(again["runs"].as_array().unwrap().iter().all(|run| run["reused"] == true), "{again}");
     let other = ["reproduce", "imdb-lstm-small", "--tier", "smoke", "--arms", "fp32", "--seed", "2"];
     zoo.ends_with(0, &other);
     let of_seed = runs(&zoo, "imdb-lstm-small.smoke").into_iter().find(|run| run != source).unwrap();
     let given = ["--arms", "fp32", "--init-from", of_seed.to_str().unwrap()];
     let started = zoo.ends_with(0, &[&call[..], &given].concat()).json();
-    assert_ne!(started["runs"][0], outcome["runs"][0]);
-    let card = json_of(&Path::new(started["runs"][0].as_str().unwrap()).join("run.json"));
+    assert_ne!(folders(&started)[0], folders(&outcome)[0]);
+    let card = json_of(&Path::new(started["runs"][0]["folder"].as_str().unwrap()).join("run.json"));
     assert_eq!((&card["transfer"]["seed"], card["overrides"].as_array().unwrap().len()), (&2.into(), 1));
 
     // The run keeps the words: the language model's run is needed no more.

@@ -12,8 +12,8 @@ fn rungs(recipe: &serde_json::Value) -> Vec<(&str, bool)> {
 fn every_recipe_is_climbed_again() {
     let zoo = Zoo::new();
     let ended = zoo.ends_with(0, &["verify", "--format", "json"]);
-    let found = ended.json();
-    let listed = zoo.ends_with(0, &["list", "--format", "json"]).json();
+    let found = ended.part("recipes");
+    let listed = zoo.ends_with(0, &["list", "--format", "json"]).part("recipes");
     assert_eq!(found.as_array().unwrap().len(), listed.as_array().unwrap().len());
     for (climbed, listed) in found.as_array().unwrap().iter().zip(listed.as_array().unwrap()) {
         assert_eq!(climbed["recipe"], listed["name"]);
@@ -31,7 +31,7 @@ fn every_recipe_is_climbed_again() {
 fn a_rung_that_was_asked_for_is_climbed_shown_or_not() {
     let zoo = Zoo::new();
     let ended = zoo.ends_with(0, &["verify", "reversal-transformer", "--to", "smoke", "--format", "json"]);
-    let found = ended.json();
+    let found = ended.part("recipes");
     assert_eq!(found[0]["reached"], "smoke");
     let smoke = found[0]["rungs"][4]["what"].as_str().unwrap();
     assert!(smoke.starts_with("2 runs, 2 scores and 3 verdicts"), "{smoke}");
@@ -41,7 +41,7 @@ fn a_rung_that_was_asked_for_is_climbed_shown_or_not() {
     let ledger = in_root("results/data/ledger.jsonl");
     let climb =
         ["verify", "reversal-transformer", "--to", "full-run", "--ledger", &ledger, "--format", "json"];
-    let found = zoo.ends_with(0, &climb).json();
+    let found = zoo.ends_with(0, &climb).part("recipes");
     assert_eq!(found[0]["reached"], "full-run");
     zoo.ends_with(4, &["verify", "reversal-transformer", "--ledger", "none.jsonl"])
         .says("there is no ledger");
@@ -60,7 +60,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     }
     let folder = fixtures.to_str().unwrap();
     let climb = ["verify", "transformer-base", "--to", "traces", "--fixtures", folder, "--format", "json"];
-    assert_eq!(zoo.ends_with(0, &climb).json()[0]["reached"], "traces");
+    assert_eq!(zoo.ends_with(0, &climb).part("recipes")[0]["reached"], "traces");
 
     // A learning rate of the recipe's schedule.
     let file = fixtures.join("schedules.json");
@@ -69,7 +69,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     assert_ne!(text, changed);
     std::fs::write(&file, changed).unwrap();
     let ended = zoo.ends_with(9, &climb);
-    assert_eq!(rungs(&ended.json()[0]).last(), Some(&("traces", false)));
+    assert_eq!(rungs(&ended.part("recipes")[0]).last(), Some(&("traces", false)));
     ended.says("traces failed: schedule ");
 
     // One weight of the reference, changed in its exponent. Levels above parity are not checked.
@@ -81,7 +81,7 @@ fn the_climb_stops_at_the_first_rung_that_breaks() {
     bytes[8 + header + at as usize + 3] ^= 0x41;
     std::fs::write(&file, bytes).unwrap();
     let ended = zoo.ends_with(9, &climb);
-    assert_eq!(rungs(&ended.json()[0]).last(), Some(&("parity", false)));
+    assert_eq!(rungs(&ended.part("recipes")[0]).last(), Some(&("parity", false)));
     ended.says("transformer_prenorm_openseq2seq.safetensors on cpu: encoder");
     std::fs::remove_file(&file).unwrap();
     zoo.ends_with(9, &climb).says("transformer_prenorm_openseq2seq.safetensors: No such file");
@@ -102,7 +102,7 @@ fn parity_is_shown_in_halves_too() {
     for compute in ["bf16", "fp16"] {
         let climb =
             ["verify", "transformer-base", "--to", "parity", "--compute", compute, "--format", "json"];
-        let found = zoo.ends_with(0, &climb).json();
+        let found = zoo.ends_with(0, &climb).part("recipes");
         assert_eq!(found[0]["reached"], "parity");
         let what = found[0]["rungs"][2]["what"].as_str().unwrap();
         assert!(what.starts_with(&format!("products in {compute}: transformer_")), "{what}");

@@ -215,7 +215,7 @@ def compare(options, recipe, mode, shape):
         "shape": shape,
         **rows,
         "unit": unit_of(resolved),
-        "memory": {"zoo": found["peak_memory"] and max(found["peak_memory"] - elsewhere, 0), "pytorch": max(memory - elsewhere, 0)},
+        "memory": {"zoo": found["peak_memory_bytes"] and max(found["peak_memory_bytes"] - elsewhere, 0), "pytorch": max(memory - elsewhere, 0)},
         "parameters": {"zoo": found["arms"][0]["parameters"], "pytorch": training.parameters()},
         "machine": machine(options, found),
     }

@@ -29,6 +29,7 @@ mod cache;
 mod checks;
 mod inputs;
 mod ledger;
+pub mod parsing;
 mod profile;
 mod replay;
 mod runs;

@@ -39,7 +39,6 @@ pub struct Finding {
     /// Description of what was found.
     pub found: String,
     /// Instructions for fixing the problem.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Description of sources, machine and device of a run, for the run's folder and the ledger.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::device;
@@ -125,6 +126,15 @@ impl Environment {
             .filter(|(one, other)| one != other)
             .map(|((what, one), (_, other))| (what, one, other))
             .collect()
+    }
+
+    /// A value of [`Self::differences`] for programs: a number, a list or words.
+    pub fn value_of(what: &str, text: &str) -> Value {
+        match what {
+            "threads" => text.parse::<u64>().map_or_else(|_| text.into(), Value::from),
+            "instructions" => text.split_whitespace().collect(),
+            _ => text.into(),
+        }
     }
 
     /// The processor, or the name of the GPU as the driver reports it.

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::path::Path;
 
+use serde_json::{Value, json};
 use zoo_datasets::batches::PlanError;
 use zoo_datasets::corpora::CorpusError;
 use zoo_datasets::fetch::FetchError;
@@ -17,6 +18,11 @@ use zoo_training::error::TrainError;
 use zoo_training::optimizer::OptimizerError;
 use zoo_training::scaling::ScalingError;
 use zoo_training::schedule::ScheduleError;
+
+pub use self::finding::Finding;
+use crate::output::JSON_VERSION;
+
+mod finding;
 
 /// Result of a command or stage.
 pub type Result<T> = std::result::Result<T, Failure>;
@@ -37,7 +43,14 @@ pub struct Failure {
     pub exit: Exit,
     message: String,
     /// Findings to print before the message without a prefix. Each has its own place in a file.
-    findings: Option<String>,
+    findings: Option<Findings>,
+}
+
+/// Findings as text, and each with its place for programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Findings {
+    text: String,
+    each: Vec<Finding>,
 }
 
 impl Failure {
@@ -93,7 +106,7 @@ impl Failure {
         };
         let mut text = String::new();
         if let Some(findings) = &self.findings {
-            text.push_str(&untrusted::escaped(findings));
+            text.push_str(&untrusted::escaped(&findings.text));
             text.push('\n');
         }
         for (at, line) in untrusted::escaped(&self.message).lines().enumerate() {
@@ -109,12 +122,41 @@ impl Failure {
         // A failed write to stderr cannot be reported.
         let _ = out.write_all(text.as_bytes());
     }
+
+    /// Prints the failure as one line of JSON. It is the last line of stderr.
+    pub fn print_json(&self, out: &mut dyn Write) {
+        // A failed write to stderr cannot be reported.
+        let _ = writeln!(out, "{}", self.json());
+    }
+
+    /// The failure for programs. File, line and column are those of the first finding.
+    fn json(&self) -> Value {
+        let is_hint = |line: &&str| line.trim_start().starts_with("hint:");
+        let (hints, message): (Vec<&str>, Vec<&str>) = self.message.lines().partition(is_hint);
+        let hints: Vec<&str> =
+            hints.iter().map(|line| line.trim_start().trim_start_matches("hint:").trim()).collect();
+        let each = self.findings.as_ref().map_or(&[][..], |findings| &findings.each);
+        let first = each.first();
+        json!({
+            "version": JSON_VERSION,
+            "error": {
+                "exit": self.exit.name(),
+                "exit_code": self.exit.code(),
+                "message": message.join("\n"),
+                "hint": (!hints.is_empty()).then(|| hints.join("\n")),
+                "file": first.and_then(|first| first.file.as_deref()),
+                "line": first.and_then(|first| first.line),
+                "column": first.and_then(|first| first.column),
+                "findings": each,
+            },
+        })
+    }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(findings) = &self.findings {
-            writeln!(f, "{findings}")?;
+            writeln!(f, "{}", findings.text)?;
         }
         f.write_str(&self.message)
     }
@@ -128,7 +170,8 @@ impl From<Diagnostics> for Failure {
             1 => "the recipe has an error".to_owned(),
             n => format!("the recipe has {n} errors"),
         };
-        Self { exit: Exit::Recipe, message: count, findings: Some(found.to_string()) }
+        let findings = Findings { text: found.to_string(), each: found.iter().map(Finding::of).collect() };
+        Self { exit: Exit::Recipe, message: count, findings: Some(findings) }
     }
 }
 
@@ -272,10 +315,29 @@ mod tests {
     }
 
     #[test]
+    fn for_programs_a_failure_is_one_line() {
+        let failure = Failure::new(Exit::Data, "a file is missing\nin x\n  hint: look there").hint("or not");
+        let mut out = Vec::new();
+        failure.print_json(&mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let read: Value = serde_json::from_str(&text).unwrap();
+        let expected = json!({ "version": 1, "error": {
+            "exit": "data", "exit_code": 4, "message": "a file is missing\nin x", "hint": "look there\nor not",
+            "file": null, "line": null, "column": null, "findings": [],
+        }});
+        assert_eq!(read, expected);
+    }
+
+    #[test]
     fn findings_keep_their_place() {
         let error =
             zoo_recipes::Document::parse("[recipe\n", "x.toml", Path::new("")).map(|_| ()).unwrap_err();
-        let text = printed(&error.into(), false);
+        let failure = Failure::from(error);
+        let found = failure.json();
+        assert_eq!((&found["error"]["file"], &found["error"]["line"]), (&json!("x.toml"), &json!(1)));
+        assert_eq!(found["error"]["findings"].as_array().map(Vec::len), Some(1), "{found}");
+        let text = printed(&failure, false);
         assert!(text.starts_with("x.toml:1:"), "{text}");
         assert!(text.ends_with("error: the recipe has an error\n"), "{text}");
     }

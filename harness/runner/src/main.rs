@@ -26,6 +26,7 @@ mod memory;
 mod merging;
 mod output;
 mod packing;
+mod paint;
 mod process;
 mod progress;
 mod records;
@@ -38,6 +39,7 @@ mod run_folders;
 mod runs;
 mod signatures;
 mod stages;
+mod standing;
 mod task;
 mod tasks;
 mod verify;
@@ -56,8 +58,8 @@ fn main() -> ExitCode {
     // Ends the process if a shell asks for completions.
     CompleteEnv::with_factory(cli::Cli::command).var(completing::VARIABLE).complete();
     process::keep_pages();
-    process::guarded(|| {
-        let cli = cli::Cli::parse();
+    process::guarded(cli::parsing::asks_for_json(std::env::args_os()), || {
+        let cli = cli::parsing::parse()?;
         let context = process::context(&cli)?;
         commands::run(&context, &cli.command)
     })

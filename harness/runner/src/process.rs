@@ -34,10 +34,15 @@ pub fn keep_pages() {
 /// it panic.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Runs a command, prints its failure on stderr and returns the exit code. A panic is a fault of
-/// this program. It is reported as one, with its place, and has its own exit code.
-pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| {
+/// Runs a command, prints its failure on stderr, as a line of JSON if `json` is set, and returns the
+/// exit code. A panic is a fault of this program. It is reported as one, with its place, and has its
+/// own exit code.
+pub fn guarded(json: bool, command: impl FnOnce() -> Result<Exit>) -> ExitCode {
+    let print = move |failure: &Failure| match json {
+        true => failure.print_json(&mut std::io::stderr()),
+        false => failure.print(&mut std::io::stderr(), output::colour_on_stderr()),
+    };
+    std::panic::set_hook(Box::new(move |panic| {
         if ENDING.load(Ordering::Relaxed) {
             return;
         }
@@ -45,14 +50,15 @@ pub fn guarded(command: impl FnOnce() -> Result<Exit>) -> ExitCode {
             panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         let message =
             panic.payload_as_str().map_or_else(|| "a panic without a message".to_owned(), str::to_owned);
-        Failure::new(Exit::Internal, format!("internal error{place}: {message}"))
-            .hint("this is a fault of the program; please report it with the command and this text")
-            .print(&mut std::io::stderr(), output::colour_on_stderr());
+        let failure = Failure::new(Exit::Internal, format!("internal error{place}: {message}"));
+        print(
+            &failure.hint("this is a fault of the program; please report it with the command and this text"),
+        );
     }));
     let code = match catch_unwind(AssertUnwindSafe(command)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(failure)) => {
-            failure.print(&mut std::io::stderr(), output::colour_on_stderr());
+            print(&failure);
             failure.exit.into()
         }
         // The panic hook has already printed the message.

@@ -4,20 +4,22 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use serde::Deserialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zoo_recipes::Document;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{
-    HypothesesFile, Judgement, Ledger, LedgerError, Record, RunEnd, ScoreRecord, utc_now,
+    Entry, HypothesesFile, Judgement, Ledger, LedgerError, Record, RunEnd, ScoreRecord, utc_now,
 };
-use zoo_results::report::uncounted;
+use zoo_results::report::{score_value, uncounted};
 
 use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::evidence::RecordedRun;
 use crate::files::write_whole;
-use crate::output::{self, Table};
+use crate::output::{self, Cell, Table};
 
 /// The project's ledger at the time of the build.
 const PROJECT: &str = include_str!(concat!(env!("OUT_DIR"), "/ledger.jsonl"));
@@ -55,18 +57,51 @@ pub fn open(context: &Context, named: Option<&Path>) -> Result<Ledger> {
     Ok(ledger)
 }
 
+/// A record of a recipe in one of the two ledgers.
+pub struct Kept {
+    /// `project` or `here`.
+    pub whose: &'static str,
+    pub entry: Entry,
+}
+
+/// Position and hash of a line of a ledger.
+#[derive(Deserialize)]
+struct Place {
+    sequence: u64,
+    previous: String,
+    hash: String,
+}
+
+/// The records of a recipe in both ledgers. A damaged ledger of the home is reported on stderr and
+/// ignored, because it cannot be trusted.
+pub fn kept(context: &Context, recipe: &str) -> Vec<Kept> {
+    // Only lines that name the recipe are parsed.
+    let named = format!("\"recipe\":{}", Value::from(recipe));
+    let project = PROJECT.lines().filter(|line| line.contains(&named)).filter_map(|line| {
+        let record: Record = serde_json::from_str(line).ok()?;
+        let Place { sequence, previous, hash } = serde_json::from_str(line).ok()?;
+        Some(Kept { whose: "project", entry: Entry { sequence, previous, hash, record } })
+    });
+    let own = own(context).into_iter().map(|entry| Kept { whose: "here", entry });
+    project.chain(own).filter(|kept| kept.entry.record.recipe == recipe).collect()
+}
+
+/// The entries of the home's ledger.
+fn own(context: &Context) -> Vec<Entry> {
+    ledger(context, None).entries().unwrap_or_else(|error| {
+        context.progress.note(&format!("the ledger of this home is left aside: {error}"));
+        Vec::new()
+    })
+}
+
 /// All records of both ledgers. A damaged ledger of the home is reported on stderr and ignored,
 /// because it cannot be trusted.
 fn all(context: &Context) -> Vec<(&'static str, Record)> {
-    let own = ledger(context, None).entries().unwrap_or_else(|error| {
-        context.progress.note(&format!("the ledger of this home is left aside: {error}"));
-        Vec::new()
-    });
     // Lines that this version cannot read are skipped. `zoo ledger verify` in CI reads the file
     // itself.
     let project = PROJECT.lines().filter_map(|line| serde_json::from_str(line).ok());
     let project = project.map(|record| ("project", record));
-    project.chain(own.into_iter().map(|entry| ("here", entry.record))).collect()
+    project.chain(own(context).into_iter().map(|entry| ("here", entry.record))).collect()
 }
 
 /// Whether a record counts as evidence: a completed run of this program with stored outputs.
@@ -98,16 +133,18 @@ pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
 /// Table of a recipe's records.
 pub fn table(context: &Context, recipe: &str) -> Table {
     let mut table = output::columns(["ledger", "time", "tier", "seeds", "end", "scores", "verdicts"]);
-    for (whose, record) in all(context).into_iter().filter(|(_, record)| record.recipe == recipe) {
-        table.push(output::words([
-            whose.to_owned(),
-            record.time.clone(),
-            record.tier.clone().unwrap_or_else(|| "full".to_owned()),
-            seeds(&record),
-            record.end.to_string(),
-            scores(&record),
-            verdicts(&record),
-        ]));
+    for Kept { whose, entry } in kept(context, recipe) {
+        let record = &entry.record;
+        let outcomes = record.judgements.iter().map(verdict_value).collect::<Vec<_>>();
+        table.push(vec![
+            Cell::words(whose),
+            Cell::words(record.time.clone()),
+            Cell::of(record.tier.as_deref().unwrap_or("full"), record.tier.clone()),
+            Cell::list(record.seeds.iter().copied(), " "),
+            Cell::words(record.end.to_string()),
+            Cell::of(scores(record), record.scores.iter().map(score_value).collect::<Vec<_>>()),
+            Cell::of(verdicts(record), outcomes),
+        ]);
     }
     table
 }
@@ -140,6 +177,15 @@ pub fn verdicts(record: &Record) -> String {
         format!("{} ({kind} {arm})", judgement.verdict.outcome).replace(" )", ")")
     };
     record.judgements.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// A verdict of a record for programs.
+fn verdict_value(judgement: &Judgement) -> Value {
+    let Judgement { claim, evidence, verdict } = judgement;
+    json!({
+        "kind": claim.kind, "metric": claim.metric, "arm": evidence.arm.as_ref().or(claim.arm.as_ref()),
+        "verdict": verdict.outcome.word(), "measured": verdict.measured,
+    })
 }
 
 /// SHA-256 of a file of these lines, each with a line feed.

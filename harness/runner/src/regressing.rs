@@ -63,8 +63,8 @@ pub fn run(context: &Context, document: &Document, tier: Option<&str>, seeds: u3
     let request = Request { own_runs: true, ..Request::of(document, tier, seeds)? };
     let outcome = reproduce(&context.for_fixtures(), &request)?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for made in &outcome.made {
-        *counts.entry(made.to_string()).or_default() += 1;
+    for run in &outcome.runs {
+        *counts.entry(run.made.to_string()).or_default() += 1;
     }
     let run = match counts.len() {
         1 => counts.into_keys().next(),

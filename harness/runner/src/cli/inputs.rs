@@ -102,7 +102,7 @@ pub struct FeaturesArgs {
     pub recipe: String,
     /// A recording: WAV or FLAC
     pub file: PathBuf,
-    /// File to write
+    /// File to write; `-` is stdout
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
     /// Apply the recipe's augmentation, as in training

@@ -118,6 +118,6 @@ pub struct ExportArgs {
     /// Folder of a run, or its name: NAME[:ARM[:SEED]] or @last
     #[arg(add = completing::runs())]
     pub run: PathBuf,
-    /// File to write; must not exist
+    /// File to write; must not exist. `-` is stdout
     pub file: PathBuf,
 }

@@ -7,7 +7,7 @@ use zoo_training::align::AlignError;
 use crate::cli::AlignArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::output::{self, Format};
+use crate::output::{self, Cell};
 use crate::tasks;
 
 pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
@@ -16,21 +16,18 @@ pub fn run(context: &Context, args: &AlignArgs) -> Result<Exit> {
     let compute = args.compute.compute();
     let device = context.open_device_for(compute)?;
     let alignment = tasks::of(&recipe).align_dump(&args.file, &device, compute)?;
-    let mut table = output::columns(["rung", "tensors", "error", "limit", "holds", "worst at"]);
+    let mut table = output::columns(["rung", "#tensors", "#error", "#limit", "holds", "worst at"]);
     for rung in &alignment.rungs {
-        table.push(output::words([
-            rung.name.clone(),
-            rung.tensors.to_string(),
-            format!("{:.2e}", rung.error),
-            format!("{:.0e}", rung.limit),
-            if rung.holds() { "yes" } else { "NO" }.to_owned(),
-            rung.at.clone(),
-        ]));
+        table.push(vec![
+            Cell::words(rung.name.clone()),
+            Cell::count(rung.tensors as u64),
+            Cell::of(format!("{:.2e}", rung.error), rung.error),
+            Cell::of(format!("{:.0e}", rung.limit), rung.limit),
+            Cell::flag(rung.holds(), ["yes", "NO"]),
+            Cell::words(rung.at.clone()),
+        ]);
     }
-    match context.format {
-        Format::Json => output::write_json(&alignment)?,
-        format => output::write(&table.render(format))?,
-    }
+    output::write_table("align", "rungs", &table, context.format)?;
     match alignment.rungs.iter().find(|rung| !rung.holds()) {
         None => Ok(Exit::Ok),
         Some(rung) => Err(Failure::new(

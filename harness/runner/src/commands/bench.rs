@@ -29,7 +29,7 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         ..Request::of(&document, args.overlay.tier.as_deref(), 1)?
     };
     if let (true, Some(shape)) = (args.probe, args.shape) {
-        output::write_json(&probe(context, &request, shape)?)?;
+        output::write_json_line(&probe(context, &request, shape)?)?;
         return Ok(Exit::Ok);
     }
     if let Some(search) = &args.decode {
@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
             computes: args.compute.iter().map(|compute| compute.spec()).collect(),
         };
         let found = decoding(context, &request, &options)?;
-        written(context, &found, written_text)?;
+        written(context, "decoding", &found, written_text)?;
     } else if args.max_batch {
         let options = MaxBatchOptions {
             recipe: &args.recipe,
@@ -49,18 +49,31 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
             seconds: f64::from(args.max_seconds),
         };
         let found = max_batch(context, &request, options)?;
-        written(context, &found, largest)?;
+        written(context, "max_batch", &found, largest)?;
     } else {
         let options = BenchOptions { steps: args.steps, shape: args.shape };
         let measured = bench(context, &request, options)?;
-        written(context, &measured, text)?;
+        written(context, "updates", &measured, text)?;
     }
     Ok(Exit::Ok)
 }
 
-fn written<T: Serialize>(context: &Context, found: &T, text: impl Fn(&T, Format) -> String) -> Result<()> {
+/// A measurement of JSON, with the word for what was measured.
+#[derive(Serialize)]
+struct Measured<'m, T> {
+    measured: &'static str,
+    #[serde(flatten)]
+    found: &'m T,
+}
+
+fn written<T: Serialize>(
+    context: &Context,
+    measured: &'static str,
+    found: &T,
+    text: impl Fn(&T, Format) -> String,
+) -> Result<()> {
     match context.format {
-        Format::Json => output::write_json(found),
+        Format::Json => output::write_document("bench", &Measured { measured, found }),
         format => output::write(&text(found, format)),
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::{BundleArgs, LedgerRecheckArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
-use crate::output::{self, Format};
+use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::wording::claim_line;
 
@@ -42,10 +42,13 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
     }
     let (scores, verdicts) = (checked.recheck.scores, checked.recheck.verdicts);
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "bundle": path, "record": entry.sequence, "hash": entry.hash, "bytes": text.len(),
-            "hypotheses": bundle.hypotheses.len(), "references": bundle.references, "scores": scores, "verdicts": verdicts,
-        }))?,
+        Format::Json => output::write_document(
+            "bundle",
+            &json!({
+                "file": path, "record": entry.sequence, "hash": entry.hash, "bytes": text.len(),
+                "hypotheses": bundle.hypotheses.len(), "references": bundle.references, "scores": scores, "verdicts": verdicts,
+            }),
+        )?,
         Format::Human => output::write(&format!(
             "{}: entry {} of {}, {} files of hypotheses, {} bytes; {scores} scores and {verdicts} verdicts derived again\n",
             path.display(),
@@ -55,10 +58,10 @@ pub fn run(context: &Context, args: &BundleArgs) -> Result<Exit> {
             text.len()
         ))?,
         format => {
-            let mut table = output::columns(["bundle", "#record", "#bytes", "#scores", "#verdicts"]);
+            let mut table = output::columns(["file", "#record", "#bytes", "#scores", "#verdicts"]);
             let counts = [entry.sequence, text.len() as u64, scores as u64, verdicts as u64];
-            let mut row = vec![output::Cell::words(path.display().to_string())];
-            row.extend(counts.map(output::Cell::count));
+            let mut row = vec![Cell::words(path.display().to_string())];
+            row.extend(counts.map(Cell::count));
             table.push(row);
             output::write(&table.render(format))?;
         }
@@ -106,23 +109,26 @@ fn print(context: &Context, path: &Path, bundle: &Bundle, found: &Found, checked
     let recheck = &checked.recheck;
     let disagreements: Vec<String> =
         recheck.disagreements.iter().map(|one| format!("{}: {}", one.what, one.how)).collect();
-    let mut table = output::columns(["claim", "arm", "recorded verdict", "explanation"]);
+    let mut table = output::columns(["claim|text", "arm", "recorded verdict|verdict", "explanation"]);
     for judgement in &record.judgements {
         let arm = judgement.evidence.arm.clone().unwrap_or_default();
-        table.push(output::words([
-            claim_line(&judgement.claim),
-            arm,
-            judgement.verdict.outcome.to_string(),
-            judgement.verdict.explanation.clone(),
-        ]));
+        table.push(vec![
+            Cell::words(claim_line(&judgement.claim)),
+            Cell::words(arm),
+            Cell::outcome(judgement.verdict.outcome),
+            Cell::words(judgement.verdict.explanation.clone()),
+        ]);
     }
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "record": checked.entry.sequence, "recipe": record.recipe, "hash": checked.entry.hash,
-            "scores": recheck.scores, "verdicts": recheck.verdicts, "taken_from_record": recheck.taken_from_record,
-            "without_references": checked.without_references, "faults": checked.faults, "disagreements": disagreements,
-            "judgements": output::rows_as_json(&table),
-        })),
+        Format::Json => output::write_document(
+            "ledger recheck",
+            &json!({
+                "file": path, "record": checked.entry.sequence, "recipe": record.recipe, "hash": checked.entry.hash,
+                "scores": recheck.scores, "verdicts": recheck.verdicts, "taken_from_record": recheck.taken_from_record,
+                "without_references": checked.without_references, "faults": checked.faults, "disagreements": disagreements,
+                "claims": table.objects(),
+            }),
+        ),
         Format::Human => {
             let tier = record.tier.as_ref().map_or_else(String::new, |tier| format!(", tier {tier}"));
             let mut text = format!(
@@ -155,7 +161,7 @@ fn print(context: &Context, path: &Path, bundle: &Bundle, found: &Found, checked
                 say("as recorded", format!("{} numbers", recheck.taken_from_record));
             }
             text.push_str(&table.render(Format::Human));
-            output::write(&text)
+            output::write_painted(&text)
         }
         format => output::write(&table.render(format)),
     }

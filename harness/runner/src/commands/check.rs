@@ -1,14 +1,14 @@
 //! `zoo check`: validates recipes.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zoo_recipes::untrusted::one_line;
-use zoo_recipes::{Diagnostic, Diagnostics, Document, LoadError, Origin, Selection};
+use zoo_recipes::{Diagnostics, Document, LoadError, Selection};
 use zoo_results::exit::Exit;
 
 use crate::claim_metrics::check_metrics;
 use crate::cli::CheckArgs;
 use crate::context::Context;
-use crate::error::{Failure, Result};
+use crate::error::{Failure, Finding, Result};
 use crate::output::{self, Cell, Format};
 use crate::signatures::{check_signatures, invented_spreads};
 use crate::wording::ClaimCounts;
@@ -29,10 +29,10 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         extended,
         own,
         not_judgeable,
-        "result",
+        "result|sound",
     ]);
     // Findings of each recipe, for JSON output.
-    let mut listed = Vec::new();
+    let mut listed: Vec<Vec<Finding>> = Vec::new();
     let mut findings = Diagnostics::default();
     let mut unread = None;
     for name in &all {
@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
             let unknown = || Cell::words("");
             let mut row = vec![Cell::words(name), Cell::words(name)];
             row.extend(std::iter::repeat_with(unknown).take(6));
-            row.push(Cell::words(result));
+            row.push(Cell::of(result, false));
             row
         };
         match check(name) {
@@ -51,36 +51,41 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
                 let mut row = vec![
                     Cell::words(one_line(document.name())),
                     Cell::words(one_line(document.file())),
-                    Cell::words(one_line(&document.arms().join(" "))),
-                    Cell::words(one_line(&document.tiers().join(" "))),
+                    Cell::list(document.arms().into_iter().map(one_line), " "),
+                    Cell::list(document.tiers().into_iter().map(one_line), " "),
                 ];
                 row.extend(counts.numbers().map(Cell::count));
-                row.push(Cell::words("sound"));
+                row.push(Cell::of("sound", true));
                 table.push(row);
-                listed.push(json!([]));
+                listed.push(Vec::new());
             }
             Err(LoadError::Invalid(found)) => {
                 let plural = if found.len() == 1 { "" } else { "s" };
                 table.push(failed(format!("{} finding{plural}", found.len())));
-                listed.push(found.iter().map(finding).collect());
+                listed.push(found.iter().map(Finding::of).collect());
                 findings.extend(found);
             }
             Err(other) => {
                 table.push(failed("cannot be read".to_owned()));
                 let failure = Failure::from(other);
                 let (message, hint) = failure.parts();
-                listed.push(json!([{ "file": name, "message": message, "hint": hint }]));
+                listed.push(vec![Finding {
+                    file: Some(name.clone()),
+                    message: message.to_owned(),
+                    hint: hint.map(str::to_owned),
+                    ..Finding::default()
+                }]);
                 unread.get_or_insert(failure);
             }
         }
     }
     match context.format {
         Format::Json => {
-            let mut rows = output::rows_as_json(&table);
+            let mut rows = table.objects();
             for (row, found) in rows.as_array_mut().into_iter().flatten().zip(listed) {
-                row["findings"] = found;
+                row["findings"] = json!(found);
             }
-            output::write_json(&rows)?;
+            output::write_document("check", &json!({ "recipes": rows }))?;
         }
         _ => output::write(&table.render(context.format))?,
     }
@@ -88,18 +93,6 @@ pub fn run(context: &Context, args: &CheckArgs) -> Result<Exit> {
         (false, _) => Err(Failure::from(findings)),
         (true, Some(failure)) => Err(failure),
         (true, None) => Ok(Exit::Ok),
-    }
-}
-
-/// A finding as JSON: place, message and hint.
-fn finding(found: &Diagnostic) -> Value {
-    let Diagnostic { origin, message, hint } = found;
-    match origin {
-        Origin::File { file, line, column } => {
-            json!({ "file": **file, "line": line, "column": column, "message": message, "hint": hint })
-        }
-        Origin::Tier { name } => json!({ "tier": name, "message": message, "hint": hint }),
-        Origin::Override { text } => json!({ "override": **text, "message": message, "hint": hint }),
     }
 }
 

@@ -17,7 +17,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> Result<Exit> {
     let (one, other) = (folder_of(context, &args.one)?, folder_of(context, &args.other)?);
     let found = diff(context, [&one, &other])?;
     match context.format {
-        Format::Json => output::write_json(&found)?,
+        Format::Json => output::write_document("diff", &found)?,
         _ => output::write(&text(&found))?,
     }
     Ok(Exit::Ok)
@@ -51,7 +51,7 @@ fn section(out: &mut String, title: &str, found: Option<&[Different]>, same: &st
         Some(found) => {
             let mut table = output::columns(["what", "A", "B"]);
             for different in found {
-                let [one, other] = different.values.each_ref().map(|value| Cell::words(shown(value)));
+                let [one, other] = different.texts.each_ref().map(|value| Cell::words(shown(value)));
                 table.push(vec![Cell::words(different.what.clone()), one, other]);
             }
             out.push_str(&table.render(Format::Human));

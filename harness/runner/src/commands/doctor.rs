@@ -1,5 +1,7 @@
 //! `zoo doctor`: checks the set-up of this machine.
 
+use std::collections::BTreeMap;
+
 use zoo_results::exit::Exit;
 
 use crate::context::Context;
@@ -10,7 +12,7 @@ use crate::output::{self, Format, columns, words};
 pub fn run(context: &Context) -> Result<Exit> {
     let findings = examine(context);
     match context.format {
-        Format::Json => output::write_json(&findings)?,
+        Format::Json => output::write_document("doctor", &BTreeMap::from([("findings", &findings)]))?,
         Format::Human => output::write(&findings.iter().map(line).collect::<String>())?,
         other => {
             let mut table = columns(["subject", "state", "found", "mend"]);

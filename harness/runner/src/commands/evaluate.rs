@@ -1,5 +1,7 @@
 //! `zoo evaluate`: decodes and scores the weights of a run.
 
+use std::collections::BTreeMap;
+
 use zoo_results::exit::Exit;
 
 use crate::cli::{ComputeChoice, EvaluateArgs};
@@ -23,28 +25,26 @@ pub fn run(context: &Context, args: &EvaluateArgs) -> Result<Exit> {
     }
     let evaluations = evaluate(context, &request)?;
     if context.format == Format::Json {
-        output::write_json(&evaluations)?;
+        output::write_document("evaluate", &BTreeMap::from([("evaluations", &evaluations)]))?;
         return Ok(Exit::Ok);
     }
     let mut table =
-        output::columns(["eval", "decode", "metric", "value", "low", "high", "signature", "hypotheses"]);
+        output::columns(["eval", "decode", "metric", "#value", "#low", "#high", "signature", "hypotheses"]);
     for evaluation in &evaluations {
         for value in &evaluation.scores {
-            let digits = |number: f64| match context.format {
-                Format::Human | Format::Md => format!("{number:.2}"),
-                _ => number.to_string(),
-            };
+            let digits = |number: f64| Cell::of(format!("{number:.2}"), number);
+            let end = |end: Option<f64>| end.map_or_else(|| Cell::words(""), digits);
             let interval = value.interval.as_ref();
-            table.push(output::words([
-                evaluation.eval.clone(),
-                evaluation.decode.clone(),
-                value.metric.to_string(),
+            table.push(vec![
+                Cell::words(&evaluation.eval),
+                Cell::words(&evaluation.decode),
+                Cell::words(value.metric.to_string()),
                 digits(value.value),
-                interval.map_or_else(String::new, |interval| digits(interval.lower)),
-                interval.map_or_else(String::new, |interval| digits(interval.upper)),
-                value.signature.to_string(),
-                evaluation.hypotheses.display().to_string(),
-            ]));
+                end(interval.map(|interval| interval.lower)),
+                end(interval.map(|interval| interval.upper)),
+                Cell::words(value.signature.to_string()),
+                Cell::words(evaluation.hypotheses.display().to_string()),
+            ]);
         }
     }
     output::write(&table.render(context.format))?;
@@ -55,19 +55,18 @@ fn print_sweep(context: &Context, swept: &Swept) -> Result<Exit> {
     let mut table =
         output::columns(["eval", "decode", "#alpha", "#beta", "metric", "#value", "best", "signature"]);
     for (at, point) in swept.points.iter().enumerate() {
-        let best = if at == swept.best { "best" } else { "" };
         table.push(vec![
             Cell::words(&swept.eval),
             Cell::words(&swept.decode),
-            Cell { text: point.alpha.to_string(), value: point.alpha.into() },
-            Cell { text: point.beta.to_string(), value: point.beta.into() },
+            Cell::of(point.alpha.to_string(), point.alpha),
+            Cell::of(point.beta.to_string(), point.beta),
             Cell::words(swept.metric.to_string()),
-            Cell { text: format!("{:.2}", point.value), value: point.value.into() },
-            Cell::words(best),
+            Cell::of(format!("{:.2}", point.value), point.value),
+            Cell::flag(at == swept.best, ["best", ""]),
             Cell::words(swept.signature.to_string()),
         ]);
     }
-    output::write(&table.render(context.format))?;
+    output::write_table("evaluate", "sweep", &table, context.format)?;
     let [alpha, beta] = swept.settings();
     context.progress.note(&format!("the best: --set {alpha} --set {beta}"));
     Ok(Exit::Ok)

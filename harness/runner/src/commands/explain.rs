@@ -26,7 +26,7 @@ pub fn run(context: &Context, args: &ExplainArgs) -> Result<Exit> {
     let found = explain(&question, tokenizer.is_some().then_some(&tokenise))?;
     match context.format {
         Format::Human => output::write(&text(&case, &found))?,
-        Format::Json => output::write_json(&as_json(&case, &found))?,
+        Format::Json => output::write_document("explain", &as_json(&case, &found))?,
         format => output::write(&sum(&found).render(format))?,
     }
     Ok(Exit::Ok)
@@ -125,7 +125,7 @@ fn text(case: &Case, found: &Explanation) -> String {
 
 fn as_json(case: &Case, found: &Explanation) -> serde_json::Value {
     let named = |point: &Point, score: f64| -> serde_json::Value {
-        let level = |cause: &Cause| (cause.name().replace(' ', "-"), found.grid.level(*cause, point).into());
+        let level = |cause: &Cause| (cause.name().replace(' ', "_"), found.grid.level(*cause, point).into());
         let mut members: serde_json::Map<_, _> = found.grid.applicable.iter().map(level).collect();
         members.insert("score".to_owned(), score.into());
         members.into()

@@ -1,5 +1,6 @@
 //! `zoo features`: writes the features of a recording.
 
+use serde_json::json;
 use zoo_recipes::{Document, Selection};
 use zoo_results::exit::Exit;
 
@@ -7,6 +8,7 @@ use crate::cli::FeaturesArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::files::write_whole;
+use crate::output::{self, Format, is_stdout};
 use crate::tasks;
 
 pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {
@@ -15,7 +17,18 @@ pub fn run(context: &Context, args: &FeaturesArgs) -> Result<Exit> {
     let recipe = Document::load(&args.recipe)?.resolve(&selection)?.recipe;
     let found = tasks::of(&recipe).features(&args.file, args.training)?;
     let frames = found.frames();
-    write_whole(&args.out, &npy(&found.values, [frames, found.width]))?;
+    let bytes = npy(&found.values, [frames, found.width]);
+    if is_stdout(&args.out) {
+        output::write_bytes(&bytes)?;
+    } else {
+        write_whole(&args.out, &bytes)?;
+        if context.format == Format::Json {
+            output::write_document(
+                "features",
+                &json!({ "file": args.out, "frames": frames, "width": found.width, "bytes": bytes.len() }),
+            )?;
+        }
+    }
     context.progress.note(&format!("{}: {frames} frames of {} features", args.out.display(), found.width));
     Ok(Exit::Ok)
 }

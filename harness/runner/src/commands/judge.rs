@@ -12,7 +12,7 @@ use crate::cli::JudgeArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::external::{Given, Results};
-use crate::output::{self, Format};
+use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::run::conventions::name_of;
 use crate::wording::{by_statement, claim_line, verdict_text};
@@ -83,7 +83,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
     } else {
         context.progress.note("not recorded; --record writes these verdicts to the ledger");
     }
-    print(context, &judged)?;
+    print(context, document.name(), &judged)?;
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))
 }
 
@@ -110,7 +110,7 @@ fn chosen<'c>(claims: &'c [ClaimSpec], numbers: &[usize]) -> Result<Vec<(usize, 
     Ok(all.filter(|(number, _)| numbers.is_empty() || numbers.contains(number)).collect())
 }
 
-fn print(context: &Context, judged: &[Judged<'_>]) -> Result<()> {
+fn print(context: &Context, recipe: &str, judged: &[Judged<'_>]) -> Result<()> {
     let shown: Vec<(&Judged<'_>, Verdict)> =
         judged.iter().map(|one| (one, listed(one.claim, &one.verdict))).collect();
     match context.format {
@@ -119,34 +119,44 @@ fn print(context: &Context, judged: &[Judged<'_>]) -> Result<()> {
                 (verdict.statement(), verdict_text(one.number, &claim_line(one.claim), verdict))
             });
             let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).lines();
-            output::write(&format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n")))
+            output::write_painted(&format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n")))
         }
         Format::Json => {
             let all: Vec<_> = (shown.iter())
                 .map(|(one, verdict)| {
                     json!({
                         "claim": one.number,
-                        "of": verdict.statement(),
-                        "statement": claim_line(one.claim),
+                        "statement": verdict.statement(),
+                        "text": claim_line(one.claim),
                         "verdict": verdict,
                     })
                 })
                 .collect();
-            output::write_json(&all)
+            let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).json();
+            output::write_document("judge", &json!({ "recipe": recipe, "claims": all, "summary": summary }))
         }
         Format::Csv | Format::Md => {
-            let mut table =
-                output::columns(["claim", "of", "statement", "measured", "seeds", "verdict", "explanation"]);
+            let mut table = output::columns([
+                "#claim",
+                "statement",
+                "text",
+                "#measured",
+                "#seeds",
+                "verdict",
+                "explanation",
+            ]);
             for (one, verdict) in &shown {
-                table.push(output::words([
-                    one.number.to_string(),
-                    verdict.statement().name().to_owned(),
-                    claim_line(one.claim),
-                    verdict.measured.map_or_else(String::new, |value| value.to_string()),
-                    verdict.seeds.to_string(),
-                    verdict.outcome.to_string(),
-                    verdict.explanation.clone(),
-                ]));
+                table.push(vec![
+                    Cell::count(one.number as u64),
+                    Cell::words(verdict.statement().name()),
+                    Cell::words(claim_line(one.claim)),
+                    verdict
+                        .measured
+                        .map_or_else(|| Cell::words(""), |value| Cell::of(value.to_string(), value)),
+                    Cell::count(verdict.seeds.into()),
+                    Cell::outcome(verdict.outcome),
+                    Cell::words(verdict.explanation.clone()),
+                ]);
             }
             output::write(&table.render(context.format))
         }

@@ -51,7 +51,10 @@ fn verify(context: &Context, args: &LedgerVerifyArgs) -> Result<Exit> {
             let path = context.shown(ledger.path());
             output::write(&format!("{path}: {count} records, intact; last hash {head}\n"))?;
         }
-        Format::Json => output::write_json(&json!({ "records": count, "head": head }))?,
+        Format::Json => {
+            let members = json!({ "ledger": ledger.path(), "records": count, "head": head });
+            output::write_document("ledger verify", &members)?;
+        }
         format => {
             let mut table = output::columns(["#records", "head"]);
             table.push(vec![Cell::count(count as u64), Cell::words(head)]);
@@ -117,14 +120,18 @@ fn check_again(context: &Context, args: &LedgerFile) -> Result<Exit> {
             }
             output::write(&text)?;
         }
-        Format::Json => output::write_json(&json!({
-            "scores": found.scores,
-            "scores_without_hypotheses": found.scores_without_hypotheses,
-            "verdicts": found.verdicts,
-            "taken_from_record": found.taken_from_record,
-            "other_versions": other_versions,
-            "disagreements": output::rows_as_json(&table),
-        }))?,
+        Format::Json => output::write_document(
+            "ledger recheck",
+            &json!({
+                "ledger": ledger.path(),
+                "scores": found.scores,
+                "scores_without_hypotheses": found.scores_without_hypotheses,
+                "verdicts": found.verdicts,
+                "taken_from_record": found.taken_from_record,
+                "other_versions": other_versions,
+                "disagreements": table.objects(),
+            }),
+        )?,
         format => output::write(&table.render(format))?,
     }
     match found.disagreements.as_slice() {
@@ -156,7 +163,7 @@ fn merge(context: &Context, args: &LedgerMergeArgs) -> Result<Exit> {
                 "{path}: {records} records and {files} files taken over, {known} records were there; last hash {head}\n"
             ))?;
         }
-        Format::Json => output::write_json(&merged)?,
+        Format::Json => output::write_document("ledger merge", &merged)?,
         format => {
             let mut table = output::columns(["#records", "#known", "#files", "head"]);
             let count = |n: usize| Cell::count(n as u64);
@@ -170,7 +177,8 @@ fn merge(context: &Context, args: &LedgerMergeArgs) -> Result<Exit> {
 fn list(context: &Context, args: &LedgerListArgs) -> Result<Exit> {
     let entries = records::open(context, args.file.ledger.as_deref())?.entries()?;
     let wanted = |entry: &&Entry| args.recipe.as_ref().is_none_or(|recipe| *recipe == entry.record.recipe);
-    output::write(&ledger_table(entries.iter().filter(wanted)).render(context.format))?;
+    let table = ledger_table(entries.iter().filter(wanted));
+    output::write_table("ledger list", "records", &table, context.format)?;
     Ok(Exit::Ok)
 }
 
@@ -185,13 +193,16 @@ fn show(context: &Context, args: &LedgerShowArgs) -> Result<Exit> {
         .hint("`zoo ledger list` shows their numbers and hashes"));
     };
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "sequence": entry.sequence,
-            "previous": entry.previous,
-            "hash": entry.hash,
-            "record": entry.record,
-        }))?,
-        Format::Human => output::write(&text(&entry))?,
+        Format::Json => output::write_document(
+            "ledger show",
+            &json!({
+                "sequence": entry.sequence,
+                "previous": entry.previous,
+                "hash": entry.hash,
+                "record": entry.record,
+            }),
+        )?,
+        Format::Human => output::write_painted(&text(&entry))?,
         format => output::write(&ledger_table([&entry]).render(format))?,
     }
     Ok(Exit::Ok)

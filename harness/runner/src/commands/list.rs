@@ -40,7 +40,7 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
     let rows: Result<Vec<Option<Vec<Cell>>>> =
         documents.par_iter().map(|document| row(document, args, &runs)).collect();
     rows?.into_iter().flatten().for_each(|row| table.push(row));
-    output::write(&table.render(context.format))?;
+    output::write_table("list", "recipes", &table, context.format)?;
     if table.rows.is_empty() {
         context.progress.note("no recipe matches all of these filters; `zoo list` shows every recipe");
     }
@@ -75,14 +75,11 @@ fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Opt
         return Ok(None);
     }
     let counts = ClaimCounts::of(&document.resolve(&Selection::default())?.recipe);
-    let mut row = vec![
-        Cell::words(&about.name),
-        Cell::words(about.task.as_str()),
-        Cell::words(document.arms().join(" ")),
-    ];
+    let mut row =
+        vec![Cell::words(&about.name), Cell::words(about.task.as_str()), Cell::list(document.arms(), " ")];
     row.extend(counts.numbers().map(Cell::count));
     row.extend([
-        Cell::words(rung.map_or("none", |rung| rung.name())),
+        Cell::of(rung.map_or("none", |rung| rung.name()), rung.map(|rung| rung.name())),
         Cell::words(status(about.status)),
         Cell::words(&about.summary),
     ]);

@@ -1,5 +1,6 @@
 //! `zoo new`: writes a recipe for the user's own data.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::{Document, Selection};
@@ -9,6 +10,7 @@ use crate::cli::NewArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::files::write_whole;
+use crate::output::{self, Format};
 use crate::tasks;
 
 pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
@@ -30,5 +32,8 @@ pub fn run(context: &Context, args: &NewArgs) -> Result<Exit> {
     write_whole(&file, text.as_bytes())?;
     let shown = file.display();
     context.progress.note(&format!("wrote {shown}; next: zoo reproduce ./{shown} --tier smoke"));
+    if context.format == Format::Json {
+        output::write_document("new", &BTreeMap::from([("file", &file)]))?;
+    }
     Ok(Exit::Ok)
 }

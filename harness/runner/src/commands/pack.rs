@@ -33,10 +33,13 @@ pub fn run(context: &Context, args: &PackArgs) -> Result<Exit> {
     let packed = packing::pack(context, &request, &place)?;
     let record = packed.entry.as_ref().map(|entry| entry.sequence);
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "package": packed.place, "files": packed.files, "bytes": packed.bytes, "record": record,
-            "recipe": run.card.recipe, "tier": run.card.tier, "arm": run.card.arm, "seed": run.card.seed,
-        }))?,
+        Format::Json => output::write_document(
+            "pack",
+            &json!({
+                "package": packed.place, "files": packed.files, "bytes": packed.bytes, "record": record,
+                "recipe": run.card.recipe, "tier": run.card.tier, "arm": run.card.arm, "seed": run.card.seed,
+            }),
+        )?,
         Format::Human => output::write(&format!(
             "{}: {} files, {} bytes, {}\n",
             packed.place.display(),
@@ -58,11 +61,14 @@ fn check(context: &Context, args: &PackArgs) -> Result<Exit> {
     let card = &checked.run.card;
     let record = checked.record.as_ref().map(|(number, _)| *number);
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "package": args.run, "files": checked.files, "bytes": checked.bytes, "others": checked.others,
-            "record": record, "record_hash": checked.record.as_ref().map(|(_, hash)| hash),
-            "recipe": card.recipe, "tier": card.tier, "arm": card.arm, "seed": card.seed,
-        }))?,
+        Format::Json => output::write_document(
+            "pack",
+            &json!({
+                "package": args.run, "files": checked.files, "bytes": checked.bytes, "others": checked.others,
+                "record": record, "record_hash": checked.record.as_ref().map(|(_, hash)| hash),
+                "recipe": card.recipe, "tier": card.tier, "arm": card.arm, "seed": card.seed,
+            }),
+        )?,
         Format::Human => output::write(&format!(
             "{}: {}, {} files are as they were packed, {} bytes; the model can be used\n",
             args.run.display(),

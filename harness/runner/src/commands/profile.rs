@@ -52,7 +52,7 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
         context.progress.note(&format!("wrote {}", context.shown(file)));
     }
     match context.format {
-        Format::Json => output::write_json(&report)?,
+        Format::Json => output::write_document("profile", &report)?,
         Format::Csv => output::write(&numbers(&report).render(Format::Csv))?,
         format => output::write(&text(&report, format))?,
     }

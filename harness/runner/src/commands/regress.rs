@@ -97,15 +97,17 @@ fn print(context: &Context, rows: &[Row], missing: &[&str]) -> Result<()> {
     let table = table(rows);
     if context.format != Format::Human {
         return match context.format {
-            Format::Json => output::write_json(&json!({
-                "rows": rows.iter().zip(output::rows_as_json(&table).as_array().into_iter().flatten()).map(|(row, cells)| {
-                    let mut cells = cells.clone();
+            Format::Json => {
+                let mut compared = table.objects();
+                for (cells, row) in compared.as_array_mut().into_iter().flatten().zip(rows) {
+                    cells["recipe"] = json!(row.recipe);
+                    cells["tier"] = json!(row.tier);
                     cells["outcome"] = json!(row.outcome);
-                    cells["place"] = row.place.as_ref().map_or(serde_json::Value::Null, |p| json!(format!("{}:{}", p.file, p.line)));
-                    cells
-                }).collect::<Vec<_>>(),
-                "not_run": missing,
-            })),
+                    cells["file"] = json!(row.place.as_ref().map(|place| &place.file));
+                    cells["line"] = json!(row.place.as_ref().map(|place| place.line));
+                }
+                output::write_document("regress", &json!({ "comparisons": compared, "not_run": missing }))
+            }
             format => output::write(&table.render(format)),
         };
     }
@@ -127,5 +129,5 @@ fn print(context: &Context, rows: &[Row], missing: &[&str]) -> Result<()> {
         count(Outcome::Inconclusive),
         count(Outcome::NotComparable)
     ));
-    output::write(&text)
+    output::write_painted(&text)
 }

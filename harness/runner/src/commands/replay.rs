@@ -1,5 +1,6 @@
 //! `zoo replay`: prints how an update that was computed again differs.
 
+use serde_json::Value;
 use zoo_results::exit::Exit;
 use zoo_results::replay::TensorDifference;
 
@@ -19,7 +20,7 @@ pub fn run(context: &Context, args: &ReplayArgs) -> Result<Exit> {
     };
     let report = replay(context, &request)?;
     match context.format {
-        Format::Json => output::write_json(&report)?,
+        Format::Json => output::write_document("replay", &report)?,
         Format::Csv => output::write(&table(&report).render(Format::Csv))?,
         format => output::write(&text(&report, format))?,
     }
@@ -71,8 +72,8 @@ fn called(tensor: &TensorDifference) -> String {
 /// A number in as many digits as its bits need.
 fn number(value: Option<f64>) -> Cell {
     match value {
-        Some(value) => Cell { text: value.to_string(), value: value.into() },
-        None => Cell::words("not finite"),
+        Some(value) => Cell::of(value.to_string(), value),
+        None => Cell::of("not finite", Value::Null),
     }
 }
 
@@ -137,9 +138,13 @@ fn of_line(report: &ReplayReport, logged: &Logged, format: Format) -> String {
 fn numbers(logged: &Logged) -> Table {
     let mut table = output::columns(["number", "#recorded", "#replayed", "same"]);
     for one in &logged.numbers {
-        let same = if one.same { "yes" } else { "NO" };
         let name = one.name.replace('_', " ");
-        table.push(vec![Cell::words(name), number(one.recorded), number(one.replayed), Cell::words(same)]);
+        table.push(vec![
+            Cell::words(name),
+            number(one.recorded),
+            number(one.replayed),
+            Cell::flag(one.same, ["yes", "NO"]),
+        ]);
     }
     table
 }
@@ -197,8 +202,8 @@ fn tensors(report: &ReplayReport, compared: &Compared) -> Table {
     ];
     let mut table = output::columns(titles);
     let error = |value: Option<f64>| match value {
-        Some(value) => Cell { text: format!("{value:.3e}"), value: value.into() },
-        None => Cell::words("not finite"),
+        Some(value) => Cell::of(format!("{value:.3e}"), value),
+        None => Cell::of("not finite", Value::Null),
     };
     for row in &compared.differences.rows {
         table.push(vec![
@@ -210,7 +215,7 @@ fn tensors(report: &ReplayReport, compared: &Compared) -> Table {
             error(row.largest_error),
             Cell::count(row.not_finite[0] as u64),
             Cell::count(row.not_finite[1] as u64),
-            Cell::words(if row.exceeds { "YES" } else { "no" }),
+            Cell::flag(row.exceeds, ["YES", "no"]),
         ]);
     }
     table

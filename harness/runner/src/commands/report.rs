@@ -1,10 +1,9 @@
 //! `zoo report`: writes an HTML report on runs, or tables of a ledger.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use zoo_recipes::{Document, Selection, untrusted};
+use zoo_recipes::{Document, untrusted};
 use zoo_results::exit::Exit;
 use zoo_results::ledger::Entry;
 use zoo_results::report::{RecipeStanding, check, ledger_table, page, render, replace};
@@ -17,6 +16,7 @@ use crate::files;
 use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::reporting::{self, Wanted};
+use crate::standing::standing;
 
 /// All built-in recipes with the evidence from this ledger only, so that the result is the same on
 /// every machine.
@@ -26,30 +26,9 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
     for name in zoo_recipes::names() {
         let document = Document::load(name)?;
         let rung = reached(&ladder(&document, &runs));
-        let recipe = document.resolve(&Selection::default())?.recipe;
-        all.push(RecipeStanding {
-            recipe: document.name().to_owned(),
-            hashes: hashes(&document, entries)?,
-            claims: recipe.claim.clone(),
-            generated: recipe.data().is_generated(),
-            free: recipe.recipe.free.clone(),
-            evidence: rung.map_or("none", |rung| rung.name()).to_owned(),
-        });
+        all.push(standing(&document, entries, rung.map_or("none", |rung| rung.name()))?);
     }
     Ok(all)
-}
-
-/// Recipe hashes under which the ledger has runs of a recipe's current version, and the current
-/// hash.
-fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
-    let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
-    let ran = of.filter(|record| {
-        let (changes, hash) = (record.changes(), &record.recipe_hash);
-        document.is_what_ran(None, &changes, hash)
-            || document.is_what_ran_with_claims(None, &changes, hash, &record.claims())
-    });
-    let own = std::iter::once(document.hash(None, &[])?);
-    Ok(own.chain(ran.map(|record| record.recipe_hash.clone())).collect())
 }
 
 pub fn run(context: &Context, args: &ReportArgs) -> Result<Exit> {
@@ -79,11 +58,14 @@ fn runs(context: &Context, args: &ReportArgs) -> Result<Exit> {
     page.missing.iter().for_each(|why| context.progress.note(why));
     let (runs, verdicts, evaluations) = (page.runs.len(), page.verdicts.judged.len(), page.evaluations.len());
     match context.format {
-        Format::Json => output::write_json(&json!({
-            "report": path, "recipe": page.recipe.name, "tier": page.recipe.tier, "bytes": text.len(),
-            "runs": page.runs.iter().map(|run| json!({ "arm": run.arm, "seed": run.seed, "state": run.state })).collect::<Vec<_>>(),
-            "verdicts": verdicts, "evaluations": evaluations, "missing": page.missing,
-        }))?,
+        Format::Json => output::write_document(
+            "report",
+            &json!({
+                "file": path, "recipe": page.recipe.name, "tier": page.recipe.tier, "bytes": text.len(),
+                "runs": page.runs.iter().map(|run| json!({ "arm": run.arm, "seed": run.seed, "state": run.state })).collect::<Vec<_>>(),
+                "verdicts": verdicts, "evaluations": evaluations, "missing": page.missing,
+            }),
+        )?,
         Format::Human => output::write(&format!(
             "{}: {runs} runs of {}, {verdicts} verdicts, {evaluations} evaluations, {} bytes\n",
             path.display(),
@@ -91,7 +73,7 @@ fn runs(context: &Context, args: &ReportArgs) -> Result<Exit> {
             text.len()
         ))?,
         format => {
-            let mut table = output::columns(["report", "#runs", "#verdicts", "#evaluations", "#bytes"]);
+            let mut table = output::columns(["file", "#runs", "#verdicts", "#evaluations", "#bytes"]);
             let mut row = vec![Cell::words(path.display().to_string())];
             row.extend([runs, verdicts, evaluations, text.len()].map(|count| Cell::count(count as u64)));
             table.push(row);
@@ -111,7 +93,7 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
             Format::Human | Format::Md => {
                 output::write(&format!("{}\n{}", generated.runs, generated.results))?
             }
-            format => output::write(&ledger_table(&entries).render(format))?,
+            format => output::write_table("report", "records", &ledger_table(&entries), format)?,
         }
         return Ok(Exit::Ok);
     };
@@ -123,7 +105,7 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
         let command = format!("zoo report --ledger {} --into {}", ledger.path().display(), path.display());
         check(&text, &generated, &command).map_err(stale)?;
         context.progress.note(&format!("{} is fresh", path.display()));
-        return Ok(Exit::Ok);
+        return written(context, path, false);
     }
     let fresh = replace(&text, &generated).map_err(stale)?;
     if fresh == text {
@@ -131,6 +113,14 @@ fn ledger(context: &Context, args: &ReportArgs) -> Result<Exit> {
     } else {
         files::write_whole(path, fresh.as_bytes())?;
         context.progress.note(&format!("{} was refreshed", path.display()));
+    }
+    written(context, path, fresh != text)
+}
+
+/// Prints for programs whether a file was changed.
+fn written(context: &Context, path: &Path, changed: bool) -> Result<Exit> {
+    if context.format == Format::Json {
+        output::write_document("report", &json!({ "file": path, "changed": changed }))?;
     }
     Ok(Exit::Ok)
 }

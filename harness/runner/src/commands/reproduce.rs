@@ -13,7 +13,7 @@ use zoo_results::verdict::{Verdict, listed};
 use crate::cli::ReproduceArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::output::{self, Format};
+use crate::output::{self, Cell, Format};
 use crate::records;
 use crate::run::folder::Made;
 use crate::run::initial::InitialWeights;
@@ -26,8 +26,9 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     if args.plan {
         let plan = plan(context, &request)?;
         match context.format {
-            Format::Json => output::write_json(&plan)?,
-            _ => output::write(&format!("{plan}\n"))?,
+            Format::Json => output::write_document("reproduce", &BTreeMap::from([("plan", &plan)]))?,
+            Format::Human => output::write(&format!("{plan}\n"))?,
+            format => output::write(&plan.table().render(format))?,
         }
         return Ok(Exit::Ok);
     }
@@ -159,10 +160,10 @@ fn print(context: &Context, shown: &[Shown<'_>], outcome: &Outcome) -> Result<()
                 true => format!(" ({made})"),
                 false => String::new(),
             };
-            let runs: Vec<String> = (outcome.runs.iter().zip(&outcome.made))
-                .map(|(run, how)| format!("run {}{}\n", context.shown(run), made(how)))
+            let runs: Vec<String> = (outcome.runs.iter())
+                .map(|run| format!("run {}{}\n", context.shown(&run.folder), made(&run.made)))
                 .collect();
-            output::write(&format!("{}\n{}", texts.join("\n"), runs.concat()))
+            output::write_painted(&format!("{}\n{}", texts.join("\n"), runs.concat()))
         }
         Format::Json => {
             let judged: Vec<_> = (shown.iter())
@@ -170,44 +171,49 @@ fn print(context: &Context, shown: &[Shown<'_>], outcome: &Outcome) -> Result<()
                     json!({
                         "claim": one.one.number,
                         "arm": one.one.arm,
-                        "of": one.verdict.statement(),
-                        "statement": one.statement,
+                        "statement": one.verdict.statement(),
+                        "text": one.statement,
                         "evidence": one.one.evidence,
                         "verdict": one.verdict,
-                        "earlier": one.earlier.0,
+                        "earlier": one.earlier.0.iter().map(|outcome| outcome.word()).collect::<Vec<_>>(),
                     })
                 })
                 .collect();
-            output::write_json(&json!({
-                "runs": outcome.runs, "made": outcome.made, "judged": judged, "summary": tallies.json(),
-                "uncounted": uncounted(&outcome.record),
-                "scores": outcome.scores, "ledger_head": outcome.head,
-            }))
+            output::write_document(
+                "reproduce",
+                &json!({
+                    "recipe": outcome.record.recipe, "tier": outcome.record.tier,
+                    "runs": outcome.runs, "claims": judged, "summary": tallies.json(),
+                    "uncounted": uncounted(&outcome.record),
+                    "scores": outcome.scores, "ledger_head": outcome.head,
+                }),
+            )
         }
         Format::Csv | Format::Md => {
             let mut table = output::columns([
-                "claim",
-                "of",
-                "arm",
+                "#claim",
                 "statement",
-                "measured",
-                "seeds",
+                "arm",
+                "text",
+                "#measured",
+                "#seeds",
                 "verdict",
                 "earlier verdicts",
                 "explanation",
             ]);
             for one in shown {
-                table.push(output::words([
-                    one.one.number.to_string(),
-                    one.verdict.statement().name().to_owned(),
-                    one.one.arm.clone(),
-                    one.line.clone(),
-                    one.verdict.measured.map_or_else(String::new, |value| value.to_string()),
-                    one.verdict.seeds.to_string(),
-                    one.verdict.outcome.to_string(),
-                    one.earlier.text().unwrap_or_default(),
-                    one.verdict.explanation.clone(),
-                ]));
+                let measured = one.verdict.measured;
+                table.push(vec![
+                    Cell::count(one.one.number as u64),
+                    Cell::words(one.verdict.statement().name()),
+                    Cell::words(&one.one.arm),
+                    Cell::words(&one.line),
+                    measured.map_or_else(|| Cell::words(""), |value| Cell::of(value.to_string(), value)),
+                    Cell::count(one.verdict.seeds.into()),
+                    Cell::outcome(one.verdict.outcome),
+                    Cell::words(one.earlier.text().unwrap_or_default()),
+                    Cell::words(&one.verdict.explanation),
+                ]);
             }
             output::write(&table.render(context.format))
         }

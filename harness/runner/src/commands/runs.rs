@@ -5,12 +5,10 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use rayon::prelude::*;
-use serde_json::Value;
 use zoo_datasets::corpora::ByteCount;
 use zoo_recipes::{Statement, nearest};
 use zoo_results::exit::Exit;
 use zoo_results::report::duration;
-use zoo_results::verdict::Outcome;
 
 use crate::cli::RunsArgs;
 use crate::context::Context;
@@ -26,7 +24,7 @@ pub fn run(context: &Context, args: &RunsArgs) -> Result<Exit> {
         Some(seconds) => watch(context, args, Duration::from_secs(seconds.into())),
         None => {
             let listed = listed(context, args);
-            output::write(&listed.table.render(context.format))?;
+            output::write_table("runs", "runs", &listed.table, context.format)?;
             listed.notes.iter().for_each(|note| context.progress.note(note));
             Ok(Exit::Ok)
         }
@@ -39,7 +37,7 @@ fn watch(context: &Context, args: &RunsArgs, pause: Duration) -> Result<Exit> {
     let mut first = true;
     loop {
         let Listed { table, notes } = listed(context, args);
-        let mut text = table.render(context.format);
+        let mut text = output::table_text("runs", "runs", &table, context.format)?;
         if context.format == Format::Human {
             notes.iter().for_each(|note| text += &format!("{note}\n"));
         }
@@ -233,17 +231,12 @@ fn for_programs_cells(row: &Row, verdict: Option<Recorded>, age: Duration) -> Ve
         Cell::number(score.map(|score| score.value)),
         word(score.map(|score| score.eval.as_str())),
         word(score.map(|score| score.decode.as_str())),
-        Cell { text: String::new(), value: verdict.map_or(Value::Null, |verdict| word_of(verdict.outcome)) },
+        verdict.map_or_else(|| Cell::words(""), |verdict| Cell::outcome(verdict.outcome)),
         word(verdict.map(|verdict| verdict.statement.name())),
         Cell::count(summary.bytes),
         Cell::count(age.as_secs()),
         Cell::words(found.folder.display().to_string()),
     ]
-}
-
-/// The word of an outcome in files of JSON.
-fn word_of(outcome: Outcome) -> Value {
-    serde_json::to_value(outcome).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub fn run(context: &Context, args: &ScoreArgs) -> Result<Exit> {
     }
 
     match context.format {
-        Format::Json => output::write_json(&value)?,
+        Format::Json => output::write_document("score", &value)?,
         Format::Human => {
             let mut text = format!("{} {:.2}\n", value.metric, value.value);
             if let Some(interval) = &value.interval {

@@ -11,7 +11,8 @@ use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::{self, ladder, reached};
-use crate::output::{self, Format, Table};
+use crate::output::{self, Cell, Format, Table};
+use crate::standing::{self, ClaimStanding};
 use crate::wording::{by_statement, claim_line, claim_text};
 use crate::{records, tasks};
 
@@ -28,9 +29,10 @@ pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
     }
     let shown = Shown::gather(context, &document, resolved)?;
     match context.format {
-        Format::Json => output::write_json(&shown.json()?)?,
+        Format::Json => output::write_document("show", &shown.json()?)?,
         Format::Csv => output::write(&shown.claims().render(Format::Csv))?,
-        Format::Human | Format::Md => output::write(&escaped(&shown.text(context.format)?))?,
+        Format::Human => output::write_painted(&escaped(&shown.text(context.format)?))?,
+        Format::Md => output::write(&escaped(&shown.text(context.format)?))?,
     }
     Ok(Exit::Ok)
 }
@@ -41,6 +43,8 @@ struct Shown<'d> {
     resolved: Resolved,
     ladder: Vec<evidence::Step>,
     corpus: Option<CorpusDefinition>,
+    /// The claims of the published size, with what the ledgers have on them.
+    standings: Vec<ClaimStanding>,
     records: Table,
 }
 
@@ -49,7 +53,8 @@ impl<'d> Shown<'d> {
         let ladder = ladder(document, &records::known_runs(context)?);
         let corpus = resolved.recipe.data().corpus().map(CorpusDefinition::find).transpose()?;
         let records = records::table(context, document.name());
-        Ok(Self { document, resolved, ladder, corpus, records })
+        let standings = standing::claims(context, document)?;
+        Ok(Self { document, resolved, ladder, corpus, standings, records })
     }
 
     fn differences(&self) -> Result<Table> {
@@ -69,18 +74,61 @@ impl<'d> Shown<'d> {
     }
 
     fn claims(&self) -> Table {
-        let mut table =
-            output::columns(["claim", "of", "statement", "margin", "source", "note", "judgeable"]);
+        let mut table = output::columns([
+            "#claim",
+            "statement",
+            "text",
+            "metric",
+            "#published",
+            "#margin",
+            "#measured",
+            "#seeds",
+            "verdict",
+            "source",
+            "note",
+            "not judgeable",
+        ]);
+        let number = |value: Option<f64>| {
+            value.map_or_else(|| Cell::words(""), |value| Cell::of(value.to_string(), value))
+        };
         for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
-            table.push(output::words([
-                (at + 1).to_string(),
-                claim.statement().name().to_owned(),
-                claim_line(claim),
-                claim.margin.map_or_else(String::new, |margin| margin.to_string()),
-                claim.source.clone(),
-                note(claim),
-                judgeable(claim).map_or_else(|reason| format!("no: {reason}"), |()| "yes".to_owned()),
-            ]));
+            let listed = self.standings.get(at).and_then(ClaimStanding::shown);
+            table.push(vec![
+                Cell::count(at as u64 + 1),
+                Cell::words(claim.statement().name()),
+                Cell::words(claim_line(claim)),
+                Cell::words(&claim.metric),
+                number(claim.value),
+                number(claim.margin),
+                number(listed.and_then(|one| one.verdict.measured)),
+                Cell::count(listed.map_or(0, |one| one.verdict.seeds).into()),
+                listed.map_or_else(|| Cell::words(""), |one| Cell::outcome(one.verdict.outcome)),
+                Cell::words(&claim.source),
+                Cell::words(note(claim)),
+                Cell::words(judgeable(claim).err().unwrap_or_default()),
+            ]);
+        }
+        table
+    }
+
+    /// The claims in one line each: number, claim, published, measured, verdict.
+    fn headlines(&self) -> Table {
+        let mut table = output::columns(["#", "claim", "#published", "#measured", "verdict"]);
+        for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
+            let listed = self.standings.get(at).and_then(ClaimStanding::shown);
+            let line = claim_line(claim);
+            let verdict = listed.map_or_else(String::new, |one| {
+                let uncounted = if one.uncounted.is_some() { " (not counted)" } else { "" };
+                format!("{}{uncounted}", one.verdict.outcome)
+            });
+            table.push(vec![
+                Cell::count(at as u64 + 1),
+                // The signature is below, with the source.
+                Cell::words(line.split(" (").next().unwrap_or_default()),
+                Cell::number(claim.value),
+                Cell::number(listed.and_then(|one| one.verdict.measured)),
+                Cell::words(verdict),
+            ]);
         }
         table
     }
@@ -110,6 +158,31 @@ impl<'d> Shown<'d> {
             .collect();
         lines.push(("evaluation", sets.join(", ")));
         lines
+    }
+
+    /// What [`Self::data_lines`] says, for programs.
+    fn data(&self) -> Value {
+        let data = self.resolved.recipe.data();
+        let sets = data.eval_sets().into_iter().filter_map(|name| Some((name, data.eval_set(name)?)));
+        let sets: Vec<Value> = sets
+            .map(|(name, set)| {
+                json!({ "name": name, "split": set.split, "lines": set.lines, "languages": set.languages })
+            })
+            .collect();
+        let corpus = self.corpus.as_ref().map(|corpus| {
+            let (download, disk) = (corpus.download_bytes(), corpus.disk_bytes());
+            json!({
+                "name": corpus.name, "summary": corpus.summary,
+                "download_bytes": download.known, "unknown_sizes": download.unknown, "disk_bytes": disk.known,
+                "licence": { "terms": corpus.licence.terms, "source": corpus.licence.source },
+            })
+        });
+        json!({
+            "status": super::list::status(self.document.about().status),
+            "corpus": corpus,
+            "generated": tasks::of(&self.resolved.recipe).generated(),
+            "evaluation": sets,
+        })
     }
 
     fn parameters(&self) -> String {
@@ -142,6 +215,10 @@ impl<'d> Shown<'d> {
             true => format!("# {}\n\n{}\n\n", one_line(&about.name), one_line(&about.summary)),
             false => format!("{}: {}\n", one_line(&about.name), one_line(&about.summary)),
         };
+        let headlines = self.headlines();
+        if !headlines.rows.is_empty() && !markdown {
+            text.push_str(&format!("\n{}\n", headlines.render(format)));
+        }
         for (key, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
             let value = one_line(value);
             text.push_str(&match markdown {
@@ -203,12 +280,17 @@ impl<'d> Shown<'d> {
         let mut arms = serde_json::Map::new();
         for arm in self.document.arms() {
             let changes: Vec<Value> = (self.document.differences(arm)?.into_iter())
-                .map(|d| json!({ "key": d.key, "body": d.base, "arm": d.arm }))
+                .map(|d| {
+                    let [body, arm] = [d.base, d.arm].map(|text| text.as_deref().map(output::value_of_toml));
+                    json!({ "key": d.key, "body": body, "arm": arm })
+                })
                 .collect();
             arms.insert(arm.to_owned(), changes.into());
         }
-        let data: serde_json::Map<String, Value> =
-            self.data_lines().into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
+        let mut claims = self.claims().objects();
+        for (claim, standing) in claims.as_array_mut().into_iter().flatten().zip(&self.standings) {
+            claim["verdicts"] = standing.json();
+        }
         let size = tasks::of(&self.resolved.recipe).size();
         Ok(json!({
             "name": self.document.name(),
@@ -219,13 +301,13 @@ impl<'d> Shown<'d> {
             "tier": self.resolved.tier,
             "overrides": self.resolved.overrides,
             "recipe": self.resolved.recipe,
-            "claims": output::rows_as_json(&self.claims()),
+            "claims": claims,
             "arms": arms,
             "parameters": size.map(|size| json!({ "count": size.cost.parameters, "exact": size.exact })),
-            "data": data,
+            "data": self.data(),
             "evidence": reached(&self.ladder).map(|rung| rung.name()),
             "ladder": self.ladder,
-            "records": output::rows_as_json(&self.records),
+            "records": self.records.objects(),
         }))
     }
 }

@@ -47,7 +47,11 @@ pub fn run(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         if let Some(last) = climbed.last().filter(|last| !last.holds) {
             broken.push(format!("{}: {} failed: {}", document.name(), last.rung.name(), last.what));
         }
-        context.progress.note(&format!("{}: passed up to {}", document.name(), standing(&climbed)));
+        context.progress.note(&format!(
+            "{}: passed up to {}",
+            document.name(),
+            standing(&climbed).unwrap_or("none")
+        ));
         all.push((document.name().to_owned(), climbed));
     }
     print(context, &all)?;
@@ -81,19 +85,19 @@ fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
         output::columns(["operation", "holds", "#error", "#limit", "#launches", "#composed launches"]);
     for one in &found {
         let launches = |which: usize| match one.launches {
-            Some(launches) => Cell { text: launches[which].to_string(), value: launches[which].into() },
-            None => Cell::words("-"),
+            Some(launches) => Cell::of(launches[which].to_string(), launches[which]),
+            None => Cell::number(None),
         };
         table.push(vec![
             Cell::words(one.operation),
-            Cell::words(if one.holds() { "yes" } else { "NO" }),
-            Cell { text: format!("{:.1e}", one.error), value: one.error.into() },
-            Cell { text: format!("{:.0e}", one.limit), value: one.limit.into() },
+            Cell::flag(one.holds(), ["yes", "NO"]),
+            Cell::of(format!("{:.1e}", one.error), one.error),
+            Cell::of(format!("{:.0e}", one.limit), one.limit),
             launches(0),
             launches(1),
         ]);
     }
-    output::write(&table.render(context.format))?;
+    output::write_table("verify", "operations", &table, context.format)?;
     let broken: Vec<&Agreement> = found.iter().filter(|one| !one.holds()).collect();
     match broken.as_slice() {
         [] => Ok(Exit::Ok),
@@ -112,8 +116,8 @@ fn kernels(context: &Context, args: &VerifyArgs) -> Result<Exit> {
 }
 
 /// Name of the highest level that passed.
-fn standing(climbed: &[Climbed]) -> &'static str {
-    climbed.iter().take_while(|one| one.holds).last().map_or("none", |one| one.rung.name())
+fn standing(climbed: &[Climbed]) -> Option<&'static str> {
+    climbed.iter().take_while(|one| one.holds).last().map(|one| one.rung.name())
 }
 
 fn print(context: &Context, all: &[(String, Vec<Climbed>)]) -> Result<()> {
@@ -121,7 +125,7 @@ fn print(context: &Context, all: &[(String, Vec<Climbed>)]) -> Result<()> {
         let all: Vec<_> = (all.iter())
             .map(|(recipe, climbed)| json!({ "recipe": recipe, "reached": standing(climbed), "rungs": climbed }))
             .collect();
-        return output::write_json(&all);
+        return output::write_document("verify", &json!({ "recipes": all }));
     }
     let mut table = output::columns(["recipe", "rung", "holds", "#seconds", "what was done"]);
     for (recipe, climbed) in all {
@@ -129,8 +133,8 @@ fn print(context: &Context, all: &[(String, Vec<Climbed>)]) -> Result<()> {
             table.push(vec![
                 Cell::words(recipe.clone()),
                 Cell::words(one.rung.name()),
-                Cell::words(if one.holds { "yes" } else { "NO" }),
-                Cell { text: format!("{:.1}", one.seconds), value: one.seconds.into() },
+                Cell::flag(one.holds, ["yes", "NO"]),
+                Cell::of(format!("{:.1}", one.seconds), one.seconds),
                 Cell::words(one.what.clone()),
             ]);
         }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 use zoo_results::ledger::RunRecord;
 use zoo_results::metrics::{Resampling, Scorer, paired_gain};
 
 use super::opened::opened;
 use crate::context::Context;
+use crate::environment::Environment;
 use crate::error::Result;
+use crate::output::value_of_toml;
 use crate::records::ledger;
 use crate::reporting::evaluations;
 use crate::run::evaluate::{Evaluation, lines};
@@ -19,9 +22,10 @@ use crate::run::log::losses_by_update;
 /// Two runs and what differs.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunDifferences {
-    /// Folder of each run.
-    pub runs: [PathBuf; 2],
-    /// Recipe, tier, arm and seed of each run.
+    /// The runs.
+    pub runs: [RunName; 2],
+    /// Recipe, tier, arm and seed of each run, in words.
+    #[serde(skip)]
     pub names: [String; 2],
     /// Keys of the resolved recipes, and the initial weights.
     pub recipe: Vec<Different>,
@@ -38,13 +42,34 @@ pub struct RunDifferences {
     pub missing: Vec<String>,
 }
 
-/// A property that differs; `None` where a run does not have it.
+/// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunName {
+    /// Folder of the run.
+    pub folder: PathBuf,
+    pub recipe: String,
+    pub tier: Option<String>,
+    pub arm: String,
+    pub seed: u64,
+}
+
+/// A property that differs; `None` where a run does not have it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Different {
     /// Name of the property.
     pub what: String,
-    /// Its value in each run.
-    pub values: [Option<String>; 2],
+    /// Its value in each run, in words.
+    #[serde(skip)]
+    pub texts: [Option<String>; 2],
+    /// Its value in each run, for programs.
+    pub values: [Option<Value>; 2],
+}
+
+impl Different {
+    fn new(what: impl Into<String>, texts: [Option<String>; 2], value: impl Fn(&str) -> Value) -> Self {
+        let values = texts.each_ref().map(|text| text.as_deref().map(&value));
+        Self { what: what.into(), texts, values }
+    }
 }
 
 /// Training losses of the updates that both logs have.
@@ -112,10 +137,10 @@ pub fn diff(ctx: &Context, places: [&Path; 2]) -> Result<RunDifferences> {
     };
     let keys = recipe.differences(&other_recipe).into_iter();
     let mut found: Vec<Different> =
-        keys.map(|key| Different { what: key.key, values: [key.base, key.arm] }).collect();
+        keys.map(|key| Different::new(key.key, [key.base, key.arm], value_of_toml)).collect();
     let origins = [&one, &other].map(|run| run.card.transfer.as_ref().map(ToString::to_string));
     if origins[0] != origins[1] {
-        found.push(Different { what: "initial weights".to_owned(), values: origins });
+        found.push(Different::new("initial weights", origins, |text| text.into()));
     }
     let mut missing = Vec::new();
     let environment = one.card.environment.differences(&other.card.environment).into_iter();
@@ -124,12 +149,20 @@ pub fn diff(ctx: &Context, places: [&Path; 2]) -> Result<RunDifferences> {
         recipe: found,
         data: data(ctx, [&one, &other])?,
         environment: environment
-            .map(|(what, one, other)| Different { what: what.to_owned(), values: [Some(one), Some(other)] })
+            .map(|(what, one, other)| {
+                Different::new(what, [Some(one), Some(other)], |text| Environment::value_of(what, text))
+            })
             .collect(),
         losses: losses([&one, &other].map(|run| losses_by_update(&run.folder.join("log.jsonl")))),
         scores: scores([&one, &other], &mut missing)?,
         missing,
-        runs: [one.folder, other.folder],
+        runs: [one, other].map(|run| RunName {
+            folder: run.folder,
+            recipe: run.card.recipe,
+            tier: run.card.tier,
+            arm: run.card.arm,
+            seed: run.card.seed,
+        }),
     })
 }
 
@@ -151,9 +184,10 @@ fn data(ctx: &Context, runs: [&Run; 2]) -> Result<Option<Vec<Different>>> {
     let mut splits: Vec<&String> = one.keys().chain(other.keys()).collect();
     splits.sort_unstable();
     splits.dedup();
-    let of_split = |split: &String| Different {
-        what: split.clone(),
-        values: [one.get(split).cloned(), other.get(split).cloned()],
+    let of_split = |split: &String| {
+        Different::new(split.as_str(), [one.get(split).cloned(), other.get(split).cloned()], |text| {
+            text.into()
+        })
     };
     Ok(Some(splits.into_iter().map(of_split).filter(|found| found.values[0] != found.values[1]).collect()))
 }

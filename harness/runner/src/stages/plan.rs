@@ -16,6 +16,7 @@ use super::spending::planned;
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
+use crate::output::{Cell, Table, columns};
 use crate::run::folder::Made;
 use crate::task::size::Workload;
 use crate::{gate, tasks};
@@ -56,6 +57,7 @@ pub struct Plan {
     /// Device that the request would run on.
     pub device: String,
     /// Measured speed of matrix products, in operations per second.
+    #[serde(rename = "operations_per_second")]
     pub speed: f64,
     /// Arms and seeds in the order in which they run.
     pub runs: Vec<ArmPlan>,
@@ -63,15 +65,21 @@ pub struct Plan {
     pub timings: usize,
     /// Estimated duration of the timings, in seconds.
     pub timing_seconds: f64,
+    /// Estimated duration of all runs and timings, in seconds.
+    pub seconds: f64,
     /// Bytes to fetch, as far as they are known.
+    #[serde(rename = "download_bytes")]
     pub download: u64,
     /// Number of files to fetch whose size is not known.
     pub unknown_sizes: usize,
     /// Description of `download` and `unknown_sizes`.
+    #[serde(skip)]
     pub download_text: String,
     /// Bytes on disk: data and checkpoints.
+    #[serde(rename = "disk_bytes")]
     pub disk: u64,
     /// Approximate memory in bytes: weights, gradients, moments and activations.
+    #[serde(rename = "memory_bytes")]
     pub memory: u64,
     /// Licence terms of the data.
     pub licence: Option<String>,
@@ -82,15 +90,29 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Duration of all runs and timings, in seconds.
-    pub fn seconds(&self) -> f64 {
-        self.runs.iter().map(|run| run.seconds).sum::<f64>() + self.timing_seconds
+    /// The runs as a table, for the formats of one table.
+    pub fn table(&self) -> Table {
+        let mut table =
+            columns(["arm", "#seed", "#parameters", "#updates", "#operations", "#seconds", "trained"]);
+        for run in &self.runs {
+            let trained = run.trained.as_ref().map_or_else(String::new, ToString::to_string);
+            table.push(vec![
+                Cell::words(run.arm.as_str()),
+                Cell::count(run.seed),
+                Cell::count(run.parameters),
+                Cell::count(run.updates),
+                Cell::of(operations(run.operations, "FLOP"), run.operations),
+                Cell::of(duration(run.seconds), run.seconds),
+                Cell::words(trained),
+            ]);
+        }
+        table
     }
 
     /// Asks for confirmation, or refuses, if the cost is above the limits of [`gate`].
     pub fn gate(&self, ctx: &Context) -> Result<()> {
         let cost = gate::Cost {
-            seconds: Some(self.seconds()),
+            seconds: Some(self.seconds),
             bytes: self.download,
             unknown_sizes: self.unknown_sizes,
         };
@@ -141,7 +163,7 @@ impl fmt::Display for Plan {
         if let Some(licence) = &self.licence {
             writeln!(f, "  licence {licence}")?;
         }
-        write!(f, "  all     about {}", duration(self.seconds()))?;
+        write!(f, "  all     about {}", duration(self.seconds))?;
         for note in self.warning.iter().chain(&self.spent) {
             write!(f, "\n  note    {note}")?;
         }
@@ -202,7 +224,9 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
     let corpus = arms.first().and_then(|arm| arm.recipe.data().corpus_to_fetch());
     let corpus = corpus.map(CorpusDefinition::find).transpose()?;
     let download = corpus.as_ref().map(|corpus| corpus.bytes_to_download(&ctx.data_home()));
+    let seconds = runs.iter().map(|run| run.seconds).sum::<f64>() + timing_seconds;
     Ok(Plan {
+        seconds,
         recipe: request.document.name().to_string(),
         device: ctx.device.settled().to_string(),
         speed,

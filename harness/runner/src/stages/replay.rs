@@ -111,7 +111,7 @@ pub struct Compared {
 }
 
 /// A property of program or machine that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
     /// Name of the property.
     pub what: &'static str,
@@ -119,6 +119,14 @@ pub struct Changed {
     pub recorded: String,
     /// Its value now.
     pub here: String,
+}
+
+impl Serialize for Changed {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let [recorded, here] =
+            [&self.recorded, &self.here].map(|text| Environment::value_of(self.what, text));
+        serde_json::json!({ "what": self.what, "recorded": recorded, "here": here }).serialize(serializer)
+    }
 }
 
 impl fmt::Display for Changed {

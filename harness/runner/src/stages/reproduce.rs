@@ -34,10 +34,8 @@ use crate::tasks;
 /// What `zoo reproduce` ends with.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// Folders of the runs.
-    pub runs: Vec<std::path::PathBuf>,
-    /// For each run, whether it was reused and which programs made it.
-    pub made: Vec<Made>,
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<RunMade>,
     /// Verdicts in the order of the claims.
     pub judged: Vec<JudgedClaim>,
     /// All scores, including those without a claim.
@@ -50,6 +48,18 @@ pub struct Outcome {
     /// Exit code of the command.
     #[serde(skip)]
     pub exit: Exit,
+}
+
+/// A run, and how it came to be.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunMade {
+    pub arm: String,
+    pub seed: u64,
+    /// Folder of the run.
+    pub folder: std::path::PathBuf,
+    /// Whether it was reused, and which programs made it.
+    #[serde(flatten)]
+    pub made: Made,
 }
 
 /// The scores of one run on one evaluation set.
@@ -151,9 +161,13 @@ pub fn reproduce(ctx: &Context, request: &Request) -> Result<Outcome> {
          (zoo ledger verify --holds {})",
         &head[..12.min(head.len())]
     ));
-    let made = measured.iter().map(|one| one.made.clone()).collect();
-    let runs = measured.into_iter().map(|one| one.run.folder).collect();
-    Ok(Outcome { runs, made, judged, scores, record: recorded, head, exit })
+    let runs = measured.into_iter().map(|Measured { run, made, .. }| RunMade {
+        arm: run.card.arm,
+        seed: run.card.seed,
+        folder: run.folder,
+        made,
+    });
+    Ok(Outcome { runs: runs.collect(), judged, scores, record: recorded, head, exit })
 }
 
 /// The exit code. A tier is not the published size, so its claims are NOT COMPARABLE by design. If

@@ -54,6 +54,7 @@ pub struct Decoding {
     /// Arms in the order of the request.
     pub arms: Vec<ArmDecoding>,
     /// Peak memory of all arms together, in bytes.
+    #[serde(rename = "peak_memory_bytes")]
     pub peak_memory: Option<u64>,
 }
 

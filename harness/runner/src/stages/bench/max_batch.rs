@@ -50,6 +50,7 @@ pub struct MaxBatch {
     /// Unit that updates are counted in: tokens, frames, pictures, texts.
     pub unit: &'static str,
     /// Memory limit of a process in bytes; `None` on a GPU, whose own memory is the limit.
+    #[serde(rename = "memory_limit_bytes")]
     pub memory_limit: Option<u64>,
     /// Time limit for trying one batch, in seconds.
     pub seconds_limit: f64,

@@ -37,6 +37,7 @@ pub struct Probed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<usize>,
     /// Peak memory of the process in bytes. For a GPU it includes the memory of other programs.
+    #[serde(rename = "memory_bytes")]
     pub memory: Option<u64>,
 }
 

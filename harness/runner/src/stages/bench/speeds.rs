@@ -30,6 +30,7 @@ pub struct Bench {
     pub speed_ups: Vec<ArmSpeedUp>,
     /// Peak memory of the updates of all arms together, in bytes. For a GPU it includes the memory
     /// of other programs.
+    #[serde(rename = "peak_memory_bytes")]
     pub peak_memory: Option<u64>,
 }
 
@@ -49,6 +50,7 @@ pub struct ArmSpeed {
     /// Units per second.
     pub tokens_per_second: Spread,
     /// Operations per second, by the count of products that the model needs.
+    #[serde(rename = "operations_per_second")]
     pub flops: Spread,
     /// Seconds of the parts of an update.
     pub split: Split,
@@ -66,17 +68,22 @@ pub struct ArmSpeed {
 pub struct Split {
     /// Time to make the batches, in a thread that runs during the previous update; `None` for
     /// batches of one shape.
+    #[serde(rename = "data_seconds")]
     pub data: Option<f64>,
     /// Speed of that thread divided by the speed of the updates.
     pub data_ahead: Option<f64>,
     /// Forward passes.
+    #[serde(rename = "forward_seconds")]
     pub forward: f64,
     /// Backward passes.
+    #[serde(rename = "backward_seconds")]
     pub backward: f64,
     /// Norm, clipping and optimizer.
+    #[serde(rename = "update_seconds")]
     pub update: f64,
     /// Median duration of an update minus these three parts; negative if the parts overlap in
     /// normal updates.
+    #[serde(rename = "rest_seconds")]
     pub rest: f64,
 }
 
@@ -113,11 +120,13 @@ impl DataMargin {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Roofline {
     /// Speed of a large product with the arm's precision, in operations per second.
+    #[serde(rename = "product_operations_per_second")]
     pub product_flops: f64,
     /// Fraction of `product_flops` that the median update reaches with the products that the model
     /// needs.
     pub product_share: f64,
     /// Bandwidth of a pass over a large array, in bytes read and written per second.
+    #[serde(rename = "copy_bytes_per_second")]
     pub copy_bytes: f64,
     /// Fraction of `copy_bytes` that the part `update` reaches with the bytes that the optimizer
     /// must move; `None` for LazyAdam, which moves only the rows that a batch uses.

@@ -22,6 +22,7 @@ pub struct Inferred {
     /// The classes of the highest scores, from the highest on.
     classes: Vec<Scored>,
     /// Seconds from the numbers that the model reads to scores.
+    #[serde(rename = "latency_seconds")]
     latency: f64,
 }
 

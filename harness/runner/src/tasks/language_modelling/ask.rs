@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::json;
 use zoo_datasets::tasks::language_modelling::PreparedLanguage;
 use zoo_models::Pass;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::language_modelling::{LanguageModel, WindowBatch, losses};
 use zoo_recipes::tasks::language_modelling::LanguageModelSpec;
-use zoo_results::exit::Exit;
 
 use super::generate::{Sampling, continued};
 use super::material::Text;
@@ -47,7 +47,13 @@ struct Scored {
 pub fn answer(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Result<()> {
     let (prepared, model) = open(inference, recipe)?;
     match &args.prompt {
-        Some(prompt) => continue_text(recipe, &prepared, &model, prompt, args),
+        Some(prompt) => {
+            let text = continued_text(recipe, &prepared, &model, prompt, args)?;
+            match inference.ctx.format {
+                Format::Json => output::write_json_line(&json!({ "prompt": prompt, "text": text })),
+                _ => output::write(&format!("{text}\n")),
+            }
+        }
         None => score_lines(&inference.ctx, recipe, &prepared, &model, args),
     }
 }
@@ -64,13 +70,14 @@ pub fn open(inference: &Inference, recipe: &Recipe) -> Result<(Arc<PreparedLangu
     Ok((prepared, model))
 }
 
-fn continue_text(
+/// The prompt with what the model writes after it.
+fn continued_text(
     recipe: &Recipe,
     prepared: &PreparedLanguage,
     model: &LanguageModel,
     prompt: &str,
     args: &InferArgs,
-) -> Result<()> {
+) -> Result<String> {
     let mut read: Vec<u32> = prepared.units.end_of_line().into_iter().collect();
     let mut written = prepared.units.numbers("--prompt", prompt).map_err(failure)?;
     // A prompt is the beginning of a line, not a whole one.
@@ -91,7 +98,7 @@ fn continue_text(
         left > 0
     });
     let text = prepared.units.text(&written);
-    output::write(&format!("{}\n", text.trim_end_matches('\n')))
+    Ok(text.trim_end_matches('\n').to_owned())
 }
 
 fn score_lines(
@@ -109,13 +116,10 @@ fn score_lines(
     for (at, text) in (1..).zip(lines::read(file)?) {
         ctx.check_stop()?;
         let scored = scored(recipe, prepared, model, at, text)?;
-        let line = match ctx.format {
-            Format::Json => serde_json::to_string(&scored)
-                .map(|json| format!("{json}\n"))
-                .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?,
-            _ => format!("{:.4}\t{:.2}\t{}\n", scored.nats, scored.perplexity, scored.text),
-        };
-        output::write(&line)?;
+        match ctx.format {
+            Format::Json => output::write_json_line(&scored)?,
+            _ => output::write(&format!("{:.4}\t{:.2}\t{}\n", scored.nats, scored.perplexity, scored.text))?,
+        }
     }
     Ok(())
 }

@@ -44,11 +44,7 @@ pub fn transcribe(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> R
     let found = |one: Transcription| {
         (spoken, taken) = (spoken + one.seconds, taken + one.latency);
         match context.format {
-            Format::Json => {
-                let line = serde_json::to_string(&one)
-                    .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-                output::write(&format!("{line}\n"))
-            }
+            Format::Json => output::write_json_line(&one),
             _ => {
                 let file = if alone { String::new() } else { format!("{}\t", one.file) };
                 let scored = |best: &Hypothesis| format!("{file}{:.4}\t{}\n", best.score, best.text);

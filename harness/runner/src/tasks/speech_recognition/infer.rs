@@ -37,6 +37,7 @@ pub struct Transcription {
     /// Length of the recording, in seconds.
     pub seconds: f64,
     /// Seconds from decoded samples to transcript.
+    #[serde(rename = "latency_seconds")]
     pub latency: f64,
 }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 
+use serde_json::json;
 use zoo_datasets::tasks::translation::prepare::PreparedTranslation;
 use zoo_models::precision::Compute;
 use zoo_models::tasks::translation::Seq2Seq;
@@ -17,6 +18,7 @@ use super::prepare::of_run;
 use crate::cli::InferArgs;
 use crate::error::{Failure, Result};
 use crate::lines;
+use crate::output::Format;
 use crate::run::evaluate::{evaluated_weights, load_model};
 use crate::task::inference::Inference;
 
@@ -50,10 +52,17 @@ pub fn translate(inference: &Inference, recipe: &Recipe, args: &InferArgs) -> Re
         None => Box::new(std::io::stdin().lock()),
     };
     let mut out = std::io::stdout().lock();
-    let write = |line: &str| match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        // The reader closed the pipe. The work is done, and this is not an error.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-        other => other,
+    let json = inference.ctx.format == Format::Json;
+    let write = |source: &str, translation: &str| {
+        let written = match json {
+            true => writeln!(out, "{}", json!({ "text": source, "translation": translation })),
+            false => writeln!(out, "{translation}"),
+        };
+        match written.and_then(|()| out.flush()) {
+            // The reader closed the pipe. The work is done, and this is not an error.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+            other => other,
+        }
     };
     let name = input.map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
     translate_lines(inference, recipe, args.target.as_deref(), &name, lines::arriving(lines), write)
@@ -79,7 +88,7 @@ fn translate_lines(
     target: Option<&str>,
     input: &str,
     lines: impl Iterator<Item = std::io::Result<String>>,
-    mut write: impl FnMut(&str) -> std::io::Result<()>,
+    mut write: impl FnMut(&str, &str) -> std::io::Result<()>,
 ) -> Result<()> {
     let Inference { ctx, search, .. } = inference;
     let search = &recipe.decode[search];
@@ -101,8 +110,9 @@ fn translate_lines(
         let batch: Vec<String> = lines.by_ref().take(SENTENCES).map(&mut read).collect::<Result<_>>()?;
         let sources: Vec<Vec<u32>> = batch.iter().map(|line| prepared.pipeline.encode_source(line)).collect();
         let sources: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
-        for line in translator.translate(&sources) {
-            write(&line).map_err(|e| Failure::new(Exit::Internal, format!("cannot write to stdout: {e}")))?;
+        for (source, line) in batch.iter().zip(translator.translate(&sources)) {
+            write(source, &line)
+                .map_err(|e| Failure::new(Exit::Internal, format!("cannot write to stdout: {e}")))?;
         }
     }
     Ok(())

@@ -1,0 +1,104 @@
+//! The claims of a recipe with the verdicts that ledgers have on them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use zoo_recipes::{Document, Selection};
+use zoo_results::ledger::Entry;
+use zoo_results::report::{Account, Listed, RecipeStanding};
+use zoo_results::verdict::Outcome;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::records::{self, Kept};
+
+/// The facts on a recipe that its account needs. `evidence` is the name of the highest level that
+/// holds, or `none`.
+///
+/// # Errors
+/// The recipe does not resolve.
+pub fn standing(document: &Document, entries: &[Entry], evidence: &str) -> Result<RecipeStanding> {
+    let recipe = document.resolve(&Selection::default())?.recipe;
+    Ok(RecipeStanding {
+        recipe: document.name().to_owned(),
+        hashes: hashes(document, entries)?,
+        claims: recipe.claim.clone(),
+        generated: recipe.data().is_generated(),
+        free: recipe.recipe.free.clone(),
+        evidence: evidence.to_owned(),
+    })
+}
+
+/// Recipe hashes under which the ledger has runs of a recipe's current version, and the current
+/// hash.
+fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
+    let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
+    let ran = of.filter(|record| {
+        let (changes, hash) = (record.changes(), &record.recipe_hash);
+        document.is_what_ran(None, &changes, hash)
+            || document.is_what_ran_with_claims(None, &changes, hash, &record.claims())
+    });
+    let own = std::iter::once(document.hash(None, &[])?);
+    Ok(own.chain(ran.map(|record| record.recipe_hash.clone())).collect())
+}
+
+/// A claim with its last verdict in each arm.
+pub struct ClaimStanding {
+    /// The last verdict in each arm; the verdict NOT RUN or NOT JUDGEABLE if there is none.
+    pub verdicts: Vec<OfArm>,
+    /// The outcome that counts: the worst of the arms. `None` if no verdict counts.
+    pub outcome: Option<Outcome>,
+}
+
+/// The last verdict in an arm.
+pub struct OfArm {
+    pub listed: Listed,
+    /// Ledger of the record, `project` or `here`, and the record's number in it.
+    pub record: Option<(&'static str, u64)>,
+}
+
+impl ClaimStanding {
+    /// The verdict with the outcome that counts; without one, the last that does not count.
+    pub fn shown(&self) -> Option<&Listed> {
+        let all = || self.verdicts.iter().map(|one| &one.listed);
+        let counts = |one: &&Listed| one.uncounted.is_none() && Some(one.verdict.outcome) == self.outcome;
+        all().find(counts).or_else(|| all().next_back())
+    }
+
+    /// The verdicts for programs.
+    pub fn json(&self) -> Value {
+        let one = |OfArm { listed, record }: &OfArm| {
+            json!({
+                "arm": listed.arm, "verdict": listed.verdict.outcome.word(), "measured": listed.verdict.measured,
+                "seeds": listed.verdict.seeds, "explanation": listed.verdict.explanation,
+                "ledger": record.map(|(whose, _)| whose), "record": record.map(|(_, number)| number),
+                "uncounted": listed.uncounted,
+            })
+        };
+        self.verdicts.iter().map(one).collect()
+    }
+}
+
+/// The claims of a recipe, in its order, with the verdicts of the project's ledger and the home's.
+///
+/// # Errors
+/// The recipe does not resolve.
+pub fn claims(context: &Context, document: &Document) -> Result<Vec<ClaimStanding>> {
+    let kept: Vec<Kept> = records::kept(context, document.name());
+    let origins: Vec<(&'static str, u64)> =
+        kept.iter().map(|kept| (kept.whose, kept.entry.sequence)).collect();
+    // Numbers of two ledgers can be equal, so the records are numbered anew.
+    let entries: Vec<Entry> =
+        (0..).zip(kept).map(|(sequence, kept)| Entry { sequence, ..kept.entry }).collect();
+    let standings = [standing(document, &entries, "none")?];
+    let account = Account::of(&standings, &entries);
+    let of_arm = |listed: &Listed| OfArm {
+        record: listed.record.and_then(|at| origins.get(usize::try_from(at).ok()?).copied()),
+        listed: listed.clone(),
+    };
+    let claims = account
+        .claims
+        .iter()
+        .map(|one| ClaimStanding { verdicts: one.listed.iter().map(of_arm).collect(), outcome: one.outcome });
+    Ok(claims.collect())
+}
