@@ -22,13 +22,13 @@ const CALL: [&str; 8] = [
 
 fn reversal(zoo: &Zoo) -> PathBuf {
     let outcome = zoo.run(&[&CALL[..], &["--format", "json"]].concat()).json();
-    PathBuf::from(outcome["runs"][0].as_str().unwrap())
+    PathBuf::from(outcome["runs"][0]["folder"].as_str().unwrap())
 }
 
 /// The rows of a plan, as (action, kind, entry, why).
 fn plan(zoo: &Zoo, options: &[&str]) -> Vec<[String; 4]> {
     let call = [&["cache", "gc", "--plan", "--format", "json"][..], options].concat();
-    let rows = zoo.ends_with(0, &call).json();
+    let rows = &zoo.ends_with(0, &call).json()["entries"];
     let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
     let each = rows.as_array().unwrap().iter();
     each.map(|row| ["action", "kind", "entry", "why"].map(|key| text(row, key))).collect()
@@ -57,11 +57,11 @@ fn aged(path: &Path, days: u64) {
 #[test]
 fn an_empty_home_has_nothing_of_any_kind() {
     let zoo = Zoo::new();
-    let rows = zoo.ends_with(0, &["cache", "--format", "json"]).json();
+    let rows = &zoo.ends_with(0, &["cache", "--format", "json"]).json()["kinds"];
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), 10, "{rows:?}");
     assert!(rows.iter().all(|row| row["files"] == 0 && row["bytes"] == 0), "{rows:?}");
-    assert_eq!(zoo.ends_with(0, &["cache", "ls", "runs", "--format", "json"]).json(), json!([]));
+    assert_eq!(zoo.ends_with(0, &["cache", "ls", "runs", "--format", "json"]).json()["entries"], json!([]));
     zoo.ends_with(0, &["cache", "verify"]);
     zoo.ends_with(0, &["cache", "gc"]);
     assert!(files(zoo.home()).is_empty());
@@ -78,7 +78,7 @@ fn sizes_by_kind_add_up_to_those_of_all_files() {
     zoo.file("kernels/x", "1");
     zoo.file("runs/.tmpabc123", "12");
     zoo.file("notes.txt", "1");
-    let rows = zoo.ends_with(0, &["cache", "ls", "--format", "json"]).json();
+    let rows = &zoo.ends_with(0, &["cache", "ls", "--format", "json"]).json()["kinds"];
     let of = |kind: &str| {
         let row = rows.as_array().unwrap().iter().find(|row| row["kind"] == kind).unwrap();
         ["entries", "files", "bytes"].map(|key| row[key].as_u64().unwrap())
@@ -97,11 +97,15 @@ fn sizes_by_kind_add_up_to_those_of_all_files() {
     assert!(text.lines().last().unwrap().starts_with("total "), "{text}");
 
     // The entries, and what needs them.
-    let rows = zoo.ends_with(0, &["cache", "ls", "--entries", "--format", "json"]).json();
+    let rows = &zoo.ends_with(0, &["cache", "ls", "--entries", "--format", "json"]).json()["entries"];
     let entry = |kind: &str| -> Vec<(String, String, String)> {
         let rows = rows.as_array().unwrap().iter().filter(|row| row["kind"] == kind);
         let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-        rows.map(|row| (text(row, "entry"), text(row, "of"), text(row, "needed_by"))).collect()
+        let needed = |row: &Value| {
+            let all = row["needed_by"].as_array().unwrap().iter();
+            all.map(|need| need.as_str().unwrap()).collect::<Vec<_>>().join("; ")
+        };
+        rows.map(|row| (text(row, "entry"), text(row, "of"), needed(row))).collect()
     };
     let name = "reversal-transformer.smoke:fp32:1".to_owned();
     let [prepared] = &entry("prepared")[..] else { panic!("{rows}") };
@@ -127,7 +131,7 @@ fn damage_is_named_with_its_mend_and_its_own_exit_code() {
     let zoo = Zoo::new();
     let run = reversal(&zoo);
     let whole = zoo.ends_with(0, &["cache", "verify", "--format", "json"]);
-    assert_eq!(whole.json(), json!([]));
+    assert_eq!(whole.json()["faults"], json!([]));
     assert!(whole.stderr.contains("checkpoints: 1 file, "), "{}", whole.stderr);
     assert!(zoo.ends_with(0, &["cache", "verify"]).stdout.is_empty());
     let find = |folder: &str, ending: &str| {
@@ -136,7 +140,7 @@ fn damage_is_named_with_its_mend_and_its_own_exit_code() {
     };
     let check = |code: i32, path: &Path, kind: &str, fault: &str, mend: &str| {
         let ended = zoo.ends_with(code, &["cache", "verify", "--format", "json"]);
-        let rows = ended.json();
+        let rows = &ended.json()["faults"];
         let named =
             |row: &&Value| Path::new(row["file"].as_str().unwrap()) == path.strip_prefix(zoo.home()).unwrap();
         let row = rows.as_array().unwrap().iter().find(named).unwrap_or_else(|| panic!("{path:?}: {rows}"));
@@ -195,7 +199,7 @@ fn downloads_are_compared_with_the_digests_of_their_fetch() {
     zoo.file("downloads/host/a.fetched.json", &record.to_string());
     zoo.ends_with(0, &["cache", "verify", "downloads"]);
     fs::write(&file, "abd").unwrap();
-    let rows = zoo.ends_with(4, &["cache", "verify", "--format", "json"]).json();
+    let rows = &zoo.ends_with(4, &["cache", "verify", "--format", "json"]).json()["faults"];
     assert_eq!(rows[0]["file"], "downloads/host/a");
     assert!(rows[0]["mend"].as_str().unwrap().starts_with("remove it and fetch again"), "{rows}");
     fs::remove_file(&file).unwrap();
@@ -257,7 +261,8 @@ fn checkpoints_of_an_ended_run_are_removed_but_those_that_evaluation_needs() {
     zoo.ends_with(0, &["cache", "gc", "--checkpoints", "--force", "--yes"]);
     assert_eq!(states(&run), 2);
     drop(lock);
-    let ended = zoo.ends_with(0, &["cache", "gc", "--checkpoints", "--yes", "--format", "json"]).json();
+    let ended =
+        &zoo.ends_with(0, &["cache", "gc", "--checkpoints", "--yes", "--format", "json"]).json()["entries"];
     assert_eq!((&ended[0]["action"], &ended[1]["action"]), (&json!("keep"), &json!("remove")));
     assert_eq!(states(&run), 1);
     fs::remove_dir_all(run.join("eval")).unwrap();
@@ -310,7 +315,7 @@ fn the_newest_runs_of_a_recipe_arm_and_seed_are_kept() {
     let first = reversal(&zoo);
     fs::remove_file(zoo.home().join("ledger.jsonl")).unwrap();
     let other = [&CALL[..], &["--set", "data.reader.train=128", "--format", "json"]].concat();
-    let second = PathBuf::from(zoo.run(&other).json()["runs"][0].as_str().unwrap());
+    let second = PathBuf::from(zoo.run(&other).json()["runs"][0]["folder"].as_str().unwrap());
     fs::remove_file(zoo.home().join("ledger.jsonl")).unwrap();
     zoo.ends_with(2, &["cache", "gc", "--runs"]).says("--runs needs --keep N or --older DAYS");
     zoo.ends_with(2, &["cache", "gc", "--older", "3"]).says("need a kind");
@@ -344,7 +349,8 @@ fn downloads_go_with_the_files_beside_them_unless_a_process_fetches_them() {
     assert_eq!(actions(&zoo, &["--downloads"]), all);
     zoo.ends_with(0, &["cache", "gc", "--downloads", "--older", "1", "--yes"]);
     assert!(other.exists(), "it was written today");
-    let rows = zoo.ends_with(0, &["cache", "gc", "--downloads", "--yes", "--format", "json"]).json();
+    let rows =
+        &zoo.ends_with(0, &["cache", "gc", "--downloads", "--yes", "--format", "json"]).json()["entries"];
     let whys: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["why"].as_str().unwrap()).collect();
     assert_eq!((whys[0], whys[2]), ("a process fetches it", "a process unpacks c.tgz"));
     assert!(part.exists() && member.exists() && !other.exists() && !record.exists());
@@ -371,7 +377,7 @@ fn symbolic_links_are_neither_followed_nor_removed() {
     symlink(outside.home().join("hypotheses"), zoo.home().join("hypotheses")).unwrap();
     symlink(outside.home(), zoo.home().join(".scratch-abc123")).unwrap();
 
-    let rows = zoo.ends_with(0, &["cache", "--format", "json"]).json();
+    let rows = &zoo.ends_with(0, &["cache", "--format", "json"]).json()["kinds"];
     let bytes: u64 = rows.as_array().unwrap().iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
     assert!(bytes < 2000, "links have their own length: {rows}");
     let every =

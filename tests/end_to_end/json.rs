@@ -131,6 +131,12 @@ fn every_command_prints_the_document_of_its_example() {
         ("verify", 0, vec!["verify", "reversal-transformer"]),
         ("verify --kernels", 0, vec!["verify", "--kernels", "dropout"]),
         ("doctor", 0, vec!["doctor"]),
+        ("pack", 0, vec!["pack", "@last", "--out", "packed"]),
+        ("pack --check", 0, vec!["pack", "--check", "packed"]),
+        ("cache ls", 0, vec!["cache", "ls"]),
+        ("cache ls --entries", 0, vec!["cache", "ls", "hypotheses"]),
+        ("cache verify", 0, vec!["cache", "verify"]),
+        ("cache gc", 0, vec!["cache", "gc", "--runs", "--keep", "9", "--plan"]),
     ];
     let mut examples = examples();
     let mut wrong = Vec::new();

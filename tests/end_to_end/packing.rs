@@ -10,7 +10,7 @@ fn smoke(zoo: &Zoo, recipe: &str) -> String {
     let call = ["reproduce", recipe, "--tier", "smoke", "--arms", "fp32", "--format", "json"];
     let outcome = zoo.run(&call);
     assert!([0, 12].contains(&outcome.code), "{recipe}: {}", outcome.stderr);
-    outcome.json()["runs"][0].as_str().unwrap().to_owned()
+    outcome.json()["runs"][0]["folder"].as_str().unwrap().to_owned()
 }
 
 /// Packs a run into a folder of another home.
@@ -161,7 +161,7 @@ fn a_run_translates_after_its_text_has_changed() {
     let small = ["--set=data.tokenizer.merges=9", "--set=model.width=32", "--set=train.max_updates=2"];
     let call = ["reproduce", "./small.toml", "--arms", "fp32", "--format", "json"];
     let made = zoo.ends_with(0, &[&call[..], &small].concat()).json();
-    let run = made["runs"][0].as_str().unwrap();
+    let run = made["runs"][0]["folder"].as_str().unwrap();
     let before = infer(&zoo, run, "one two\n").stdout;
     zoo.file("train.en", &lines(["three", "four"]));
     std::fs::remove_dir_all(zoo.home().join("prepared")).unwrap();

@@ -47,7 +47,7 @@ mod wording;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 
 /// Configured to keep freed pages, see [`process::keep_pages`].

@@ -75,15 +75,14 @@ fn list(context: &Context, args: &CacheLsArgs) -> Result<Exit> {
             size(context, entry.extent.bytes),
             age(context, &entry.extent, now),
             Cell::words(&entry.of),
-            Cell::words(entry.needed.join("; ")),
+            Cell::list(entry.needed.clone(), "; "),
         ];
         if !for_people(context) {
-            let paths: Vec<String> = entry.paths.iter().map(|path| path.display().to_string()).collect();
-            row.push(Cell::words(paths.join("\n")));
+            row.push(Cell::list(entry.paths.iter().map(|path| path.display().to_string()), "\n"));
         }
         table.push(row);
     }
-    output::write(&table.render(context.format))?;
+    output::write_table("cache ls", "entries", &table, context.format)?;
     if found.is_empty() {
         context.progress.note(&format!("{} has nothing of these kinds", context.shown(&context.home)));
     }
@@ -110,7 +109,7 @@ fn sizes(context: &Context) -> Result<Exit> {
     if for_people(context) {
         table.push(sums(context, "total", count, all));
     }
-    output::write(&table.render(context.format))?;
+    output::write_table("cache ls", "kinds", &table, context.format)?;
     context.progress.note(&format!("home: {}", context.home.display()));
     Ok(Exit::Ok)
 }
@@ -147,7 +146,7 @@ fn check(context: &Context, args: &CacheVerifyArgs) -> Result<Exit> {
         }
     }
     if faults > 0 || context.format != Format::Human {
-        output::write(&table.render(context.format))?;
+        output::write_table("cache verify", "faults", &table, context.format)?;
     }
     match exit {
         Exit::Ok => Ok(Exit::Ok),
@@ -173,7 +172,7 @@ fn collect(context: &Context, args: &CacheGcArgs) -> Result<Exit> {
     let choice = choice(args)?;
     let mut planned = planned(context, &choice)?;
     if for_people(context) || args.plan {
-        output::write(&table(context, &planned).render(context.format))?;
+        output::write_table("cache gc", "entries", &table(context, &planned), context.format)?;
     }
     if args.plan {
         context.progress.note(&totals("would be removed", &planned, |one| one.remove));
@@ -194,7 +193,7 @@ fn collect(context: &Context, args: &CacheGcArgs) -> Result<Exit> {
     }
     let failures = carry_out(context, &mut planned);
     if !for_people(context) {
-        output::write(&table(context, &planned).render(context.format))?;
+        output::write_table("cache gc", "entries", &table(context, &planned), context.format)?;
     }
     context.progress.note(&totals("removed", &planned, |one| one.remove));
     match failures.into_iter().next() {
@@ -293,8 +292,7 @@ fn table(context: &Context, planned: &[Planned]) -> Table {
             Cell::words(&one.why),
         ];
         if !for_people(context) {
-            let paths: Vec<String> = one.entry.paths.iter().map(|path| path.display().to_string()).collect();
-            row.push(Cell::words(paths.join("\n")));
+            row.push(Cell::list(one.entry.paths.iter().map(|path| path.display().to_string()), "\n"));
         }
         table.push(row);
     }
