@@ -32,6 +32,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "schema",
     "completions",
+    "man",
 ];
 
 #[test]

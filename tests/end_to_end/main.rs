@@ -18,6 +18,7 @@ mod judging;
 mod language_modelling;
 mod ledger;
 mod looks;
+mod manuals;
 mod merging;
 mod other_types;
 mod own_data;

@@ -354,6 +354,13 @@ Examples:
 The script calls `zoo` for each completion, so `zoo` must be in PATH. It belongs to this version of
 zoo: let the shell read it at each start instead of keeping it in a file.")]
     Completions(CompletionsArgs),
+    /// Print the man page of a command, or write all man pages into a folder
+    #[command(after_help = "\
+Examples:
+  zoo man | man -l -
+  zoo man ledger recheck | man -l -
+  zoo man -o ~/.local/share/man/man1       then `man zoo`, `man zoo-reproduce`")]
+    Man(ManArgs),
 }
 
 /// Arguments of `zoo list`.
@@ -489,4 +496,15 @@ pub struct SchemaArgs {
 pub struct CompletionsArgs {
     /// Shell to write completions for
     pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `zoo man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Words of a command, e.g. `ledger recheck` [default: the page of zoo itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    pub command: Vec<String>,
+    /// Write the pages of zoo and of all commands into this folder
+    #[arg(long, short, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
 }

@@ -22,6 +22,7 @@ mod home;
 mod kinds;
 mod libraries;
 mod lines;
+mod manual;
 mod memory;
 mod merging;
 mod output;

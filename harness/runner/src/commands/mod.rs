@@ -19,6 +19,7 @@ mod judge;
 mod ledger;
 mod list;
 mod log;
+mod man;
 mod new;
 mod pack;
 mod profile;
@@ -76,5 +77,6 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Schema(args) => schema::run(context, args),
         Command::Doctor => doctor::run(context),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(context, args),
     }
 }
