@@ -296,6 +296,13 @@ fn what_a_record_needs_is_kept_without_force() {
 
     // Without the ledger, no record needs the run; the files of the home outlive it.
     fs::rename(&ledger, zoo.home().join("elsewhere.jsonl")).unwrap();
+    // A command keeps outputs before it writes their record.
+    let [[action, .., why]] = &plan(&zoo, &["--hypotheses", "--force"])[..] else { panic!() };
+    assert_eq!(
+        (action.as_str(), why.as_str()),
+        ("keep", "written within the last hour: its record may follow")
+    );
+    aged(&zoo.home().join("hypotheses"), 1);
     assert_eq!(actions(&zoo, &["--hypotheses"]), ["remove hypotheses"]);
     fs::rename(zoo.home().join("elsewhere.jsonl"), &ledger).unwrap();
     let forced = [&["cache", "gc", "--force", "--yes"][..], &needs[..1], &needs[2..]].concat();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::fetch::kept_downloads;
@@ -17,6 +18,10 @@ use crate::context::Context;
 use crate::records::HYPOTHESES;
 use crate::run::activity::Activity;
 use crate::runs::{State, state_of};
+
+/// Time for which a kept output stays without a record. A command keeps outputs just before it writes
+/// their record.
+const UNRECORDED: Duration = Duration::from_secs(3600);
 
 /// Maximum number of names in a text.
 const MOST_NAMED: usize = 3;
@@ -275,6 +280,9 @@ impl Lister<'_> {
         for ((name, _), (paths, numbers)) in groups {
             let mut entry = self.entry(Kind::Hypotheses, name, paths);
             entry.needed = records(Some(&numbers)).into_iter().collect();
+            let is_new = entry.extent.age(SystemTime::now()).is_some_and(|age| age < UNRECORDED);
+            entry.busy = (is_new && numbers.is_empty())
+                .then(|| "written within the last hour: its record may follow".to_owned());
             found.push(entry);
         }
         self.links(Kind::Hypotheses, &root, found);
