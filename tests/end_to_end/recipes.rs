@@ -26,11 +26,19 @@ fn list_has_a_line_for_each_recipe() {
         assert!(row["arms"].as_array().unwrap().contains(&"fp32".into()), "{row}");
         assert!(!row["evidence"].as_str().unwrap().is_empty());
     }
+    let toy = all.as_array().unwrap().iter().find(|row| row["name"] == "reversal-transformer").unwrap();
+    assert!(toy["parameters"].as_u64() > Some(900_000) && toy["parameters_exact"] == true, "{toy}");
+    assert!(toy["train_seconds"].as_f64() > Some(1.0) && toy["trained_on"].is_string(), "{toy}");
+    // The project has judged it. It has no published claim, so the extended one stands for it.
+    assert_eq!((&toy["verdict"], &toy["statement"]), (&"REPRODUCED".into(), &"extended".into()), "{toy}");
+    assert_eq!(toy["outcomes"]["extended"]["REPRODUCED"], 1, "{toy}");
     let human = zoo.ends_with(0, &["list"]).stdout;
     assert_eq!(human.lines().count(), names.len() + 1);
     let csv = zoo.ends_with(0, &["list", "--format", "csv"]).stdout;
     assert!(
-        csv.starts_with("name,task,arms,published,extended,own,not_judgeable,evidence,data,summary\r\n"),
+        csv.starts_with(
+            "name,task,arms,published,extended,own,not_judgeable,evidence,data,summary,parameters,"
+        ),
         "{csv}"
     );
 }

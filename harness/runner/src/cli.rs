@@ -91,11 +91,15 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 /// Subcommands of `zoo`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the recipes and the evidence for each
+    /// List the recipes with verdict, size, training time and evidence
     #[command(after_help = "\
 Examples:
   zoo list --task translation
   zoo list --tag openseq2seq --evidence smoke --format json
+
+The verdict is the worst on the recipe's published claims; without such claims, on its extended ones
+or its own checks: `2/3 pub` is two of three published claims. The time is that of a recorded
+training at the published size. A terminal shows the columns that fit; JSON and CSV have all.
 
 Evidence is the highest level that passes with all lower levels: schema, parameters, parity,
 traces, smoke, small-run, full-run. `zoo show NAME` prints what each level is derived from.")]

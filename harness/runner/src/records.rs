@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -72,18 +73,23 @@ struct Place {
     hash: String,
 }
 
-/// The records of a recipe in both ledgers. A damaged ledger of the home is reported on stderr and
-/// ignored, because it cannot be trusted.
-pub fn kept(context: &Context, recipe: &str) -> Vec<Kept> {
-    // Only lines that name the recipe are parsed.
-    let named = format!("\"recipe\":{}", Value::from(recipe));
-    let project = PROJECT.lines().filter(|line| line.contains(&named)).filter_map(|line| {
+/// The records of both ledgers, or those of one recipe. A damaged ledger of the home is reported on
+/// stderr and ignored, because it cannot be trusted.
+pub fn kept(context: &Context, recipe: Option<&str>) -> Vec<Kept> {
+    // Only lines that name the recipe are parsed. Lines that this version cannot read are skipped:
+    // `zoo ledger verify` in CI reads the file itself.
+    let named = recipe.map(|recipe| format!("\"recipe\":{}", Value::from(recipe)));
+    let lines: Vec<&str> =
+        PROJECT.lines().filter(|line| named.as_ref().is_none_or(|named| line.contains(named))).collect();
+    let project = lines.par_iter().filter_map(|line| {
         let record: Record = serde_json::from_str(line).ok()?;
         let Place { sequence, previous, hash } = serde_json::from_str(line).ok()?;
         Some(Kept { whose: "project", entry: Entry { sequence, previous, hash, record } })
     });
-    let own = own(context).into_iter().map(|entry| Kept { whose: "here", entry });
-    project.chain(own).filter(|kept| kept.entry.record.recipe == recipe).collect()
+    let mut all: Vec<Kept> = project.collect();
+    all.extend(own(context).into_iter().map(|entry| Kept { whose: "here", entry }));
+    all.retain(|kept| recipe.is_none_or(|recipe| kept.entry.record.recipe == recipe));
+    all
 }
 
 /// The entries of the home's ledger.
@@ -92,16 +98,6 @@ fn own(context: &Context) -> Vec<Entry> {
         context.progress.note(&format!("the ledger of this home is left aside: {error}"));
         Vec::new()
     })
-}
-
-/// All records of both ledgers. A damaged ledger of the home is reported on stderr and ignored,
-/// because it cannot be trusted.
-fn all(context: &Context) -> Vec<(&'static str, Record)> {
-    // Lines that this version cannot read are skipped. `zoo ledger verify` in CI reads the file
-    // itself.
-    let project = PROJECT.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let project = project.map(|record| ("project", record));
-    project.chain(own(context).into_iter().map(|entry| ("here", entry.record))).collect()
 }
 
 /// Whether a record counts as evidence: a completed run of this program with stored outputs.
@@ -126,18 +122,18 @@ pub fn runs_of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Recorde
 
 /// Runs of both ledgers that count as evidence.
 pub fn known_runs(context: &Context) -> Result<Vec<RecordedRun>> {
-    let all = all(context);
-    Ok(runs_of(all.iter().map(|(_, record)| record)))
+    let all = kept(context, None);
+    Ok(runs_of(all.iter().map(|kept| &kept.entry.record)))
 }
 
-/// Table of a recipe's records.
-pub fn table(context: &Context, recipe: &str) -> Table {
+/// Table of records.
+pub fn table(records: &[Kept]) -> Table {
     let mut table = output::columns(["ledger", "time", "tier", "seeds", "end", "scores", "verdicts"]);
-    for Kept { whose, entry } in kept(context, recipe) {
+    for Kept { whose, entry } in records {
         let record = &entry.record;
         let outcomes = record.judgements.iter().map(verdict_value).collect::<Vec<_>>();
         table.push(vec![
-            Cell::words(whose),
+            Cell::words(*whose),
             Cell::words(record.time.clone()),
             Cell::of(record.tier.as_deref().unwrap_or("full"), record.tier.clone()),
             Cell::list(record.seeds.iter().copied(), " "),

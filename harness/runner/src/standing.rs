@@ -3,25 +3,30 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use zoo_recipes::{Document, Selection};
+use zoo_recipes::Document;
 use zoo_results::ledger::Entry;
 use zoo_results::report::{Account, Listed, RecipeStanding};
 use zoo_results::verdict::Outcome;
 
-use crate::context::Context;
 use crate::error::Result;
-use crate::records::{self, Kept};
+use crate::evidence::Versions;
+use crate::records::Kept;
 
 /// The facts on a recipe that its account needs. `evidence` is the name of the highest level that
 /// holds, or `none`.
 ///
 /// # Errors
 /// The recipe does not resolve.
-pub fn standing(document: &Document, entries: &[Entry], evidence: &str) -> Result<RecipeStanding> {
-    let recipe = document.resolve(&Selection::default())?.recipe;
+pub fn standing(
+    document: &Document,
+    versions: &mut Versions<'_>,
+    entries: &[Entry],
+    evidence: &str,
+) -> Result<RecipeStanding> {
+    let recipe = versions.body()?;
     Ok(RecipeStanding {
         recipe: document.name().to_owned(),
-        hashes: hashes(document, entries)?,
+        hashes: hashes(document, versions, entries),
         claims: recipe.claim.clone(),
         generated: recipe.data().is_generated(),
         free: recipe.recipe.free.clone(),
@@ -31,15 +36,13 @@ pub fn standing(document: &Document, entries: &[Entry], evidence: &str) -> Resul
 
 /// Recipe hashes under which the ledger has runs of a recipe's current version, and the current
 /// hash.
-fn hashes(document: &Document, entries: &[Entry]) -> Result<BTreeSet<String>> {
+fn hashes(document: &Document, versions: &mut Versions<'_>, entries: &[Entry]) -> BTreeSet<String> {
     let of = entries.iter().map(|entry| &entry.record).filter(|record| record.recipe == document.name());
-    let ran = of.filter(|record| {
-        let (changes, hash) = (record.changes(), &record.recipe_hash);
-        document.is_what_ran(None, &changes, hash)
-            || document.is_what_ran_with_claims(None, &changes, hash, &record.claims())
-    });
-    let own = std::iter::once(document.hash(None, &[])?);
-    Ok(own.chain(ran.map(|record| record.recipe_hash.clone())).collect())
+    let ran =
+        of.filter(|record| versions.has(None, &record.changes(), &record.recipe_hash, || record.claims()));
+    let mut all: BTreeSet<String> = ran.map(|record| record.recipe_hash.clone()).collect();
+    all.extend(versions.hash(None).map(str::to_owned));
+    all
 }
 
 /// A claim with its last verdict in each arm.
@@ -79,18 +82,21 @@ impl ClaimStanding {
     }
 }
 
-/// The claims of a recipe, in its order, with the verdicts of the project's ledger and the home's.
+/// The claims of a recipe, in its order, with the verdicts of its records.
 ///
 /// # Errors
 /// The recipe does not resolve.
-pub fn claims(context: &Context, document: &Document) -> Result<Vec<ClaimStanding>> {
-    let kept: Vec<Kept> = records::kept(context, document.name());
+pub fn claims(
+    document: &Document,
+    versions: &mut Versions<'_>,
+    kept: Vec<Kept>,
+) -> Result<Vec<ClaimStanding>> {
     let origins: Vec<(&'static str, u64)> =
         kept.iter().map(|kept| (kept.whose, kept.entry.sequence)).collect();
     // Numbers of two ledgers can be equal, so the records are numbered anew.
     let entries: Vec<Entry> =
         (0..).zip(kept).map(|(sequence, kept)| Entry { sequence, ..kept.entry }).collect();
-    let standings = [standing(document, &entries, "none")?];
+    let standings = [standing(document, versions, &entries, "none")?];
     let account = Account::of(&standings, &entries);
     let of_arm = |listed: &Listed| OfArm {
         record: listed.record.and_then(|at| origins.get(usize::try_from(at).ok()?).copied()),

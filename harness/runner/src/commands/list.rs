@@ -1,19 +1,18 @@
 //! `zoo list`: lists recipes with their evidence.
 
 use rayon::prelude::*;
-use zoo_recipes::{DataStatus, Document, Selection, nearest};
+use zoo_recipes::{DataStatus, Document, nearest};
 use zoo_results::exit::Exit;
 
 use crate::cli::ListArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{RecordedRun, ladder, reached};
-use crate::output::{self, Cell};
-use crate::records;
-use crate::wording::ClaimCounts;
+use crate::evidence::rung::Rung;
+use crate::fitting::{fitted, terminal_width};
+use crate::listing::{Headline, Listed, listed};
+use crate::output::{self, Cell, Format, Table};
 
 pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
-    let runs = records::known_runs(context)?;
     let documents: Result<Vec<Document>> =
         zoo_recipes::names().par_iter().map(|name| Ok(Document::load(name)?)).collect();
     let documents = documents?;
@@ -24,24 +23,21 @@ pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
         let tags = documents.iter().flat_map(|document| &document.about().tags);
         known("tag", tag, tags.map(String::as_str))?;
     }
-    let [published, extended, own, not_judgeable] = ClaimCounts::TITLES;
-    let mut table = output::columns([
-        "name",
-        "task",
-        "arms",
-        published,
-        extended,
-        own,
-        not_judgeable,
-        "evidence",
-        "data",
-        "summary",
-    ]);
-    let rows: Result<Vec<Option<Vec<Cell>>>> =
-        documents.par_iter().map(|document| row(document, args, &runs)).collect();
-    rows?.into_iter().flatten().for_each(|row| table.push(row));
+    let wanted = documents.iter().filter(|document| {
+        let about = document.about();
+        args.tag.iter().all(|tag| about.tags.contains(tag))
+            && args.task.as_ref().is_none_or(|task| about.task == **task)
+    });
+    let mut all = listed(context, wanted.collect())?;
+    all.retain(|one| args.evidence.is_none_or(|least| one.evidence >= Some(least)));
+    let table = match context.format {
+        Format::Human => for_people(&all, terminal_width()),
+        Format::Md => for_people(&all, None),
+        Format::Csv => for_programs(&all),
+        Format::Json => for_programs(&all),
+    };
     output::write_table("list", "recipes", &table, context.format)?;
-    if table.rows.is_empty() {
+    if all.is_empty() {
         context.progress.note("no recipe matches all of these filters; `zoo list` shows every recipe");
     }
     Ok(Exit::Ok)
@@ -63,27 +59,100 @@ fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> R
         .hint(format!("{hint}the {what}s are {}", words.join(", "))))
 }
 
-/// Table row of a recipe; `None` if a filter excludes it.
-fn row(document: &Document, args: &ListArgs, runs: &[RecordedRun]) -> Result<Option<Vec<Cell>>> {
-    let about = document.about();
-    let tagged = args.tag.iter().all(|tag| about.tags.contains(tag));
-    if !tagged || args.task.as_ref().is_some_and(|task| about.task != **task) {
-        return Ok(None);
+/// Columns for people, in the width of their terminal.
+fn for_people(all: &[Listed<'_>], width: Option<usize>) -> Table {
+    let mut table =
+        output::columns(["name", "verdict", "of", "#size", "#time", "evidence", "task", "summary"]);
+    for one in all {
+        let about = one.document.about();
+        let headline = one.headline();
+        let of = |Headline { statement, count, claims, .. }: Headline| {
+            format!("{count}/{claims} {}", &statement.name()[..3])
+        };
+        table.push(output::words([
+            about.name.clone(),
+            headline.map_or_else(|| "-".to_owned(), |headline| headline.outcome.to_string()),
+            headline.map(of).unwrap_or_default(),
+            one.parameters.map_or_else(|| "-".to_owned(), |(count, _)| rounded(count)),
+            one.trained.as_ref().map_or_else(|| "-".to_owned(), |trained| rough(trained.seconds)),
+            one.evidence.map_or("none", Rung::name).to_owned(),
+            about.task.to_string(),
+            about.summary.clone(),
+        ]));
     }
-    let rung = reached(&ladder(document, runs));
-    if args.evidence.is_some_and(|least| rung.is_none_or(|rung| rung < least)) {
-        return Ok(None);
+    match width {
+        Some(width) => fitted(table, width),
+        None => table,
     }
-    let counts = ClaimCounts::of(&document.resolve(&Selection::default())?.recipe);
-    let mut row =
-        vec![Cell::words(&about.name), Cell::words(about.task.as_str()), Cell::list(document.arms(), " ")];
-    row.extend(counts.numbers().map(Cell::count));
-    row.extend([
-        Cell::of(rung.map_or("none", |rung| rung.name()), rung.map(|rung| rung.name())),
-        Cell::words(status(about.status)),
-        Cell::words(&about.summary),
+}
+
+fn for_programs(all: &[Listed<'_>]) -> Table {
+    let mut table = output::columns([
+        "name",
+        "task",
+        "arms",
+        "#published",
+        "#extended",
+        "#own",
+        "#not judgeable",
+        "evidence",
+        "data",
+        "summary",
+        "#parameters",
+        "parameters exact",
+        "train seconds",
+        "trained on",
+        "verdict",
+        "statement",
+        "outcomes",
     ]);
-    Ok(Some(row))
+    for one in all {
+        let about = one.document.about();
+        let headline = one.headline();
+        let mut row = vec![
+            Cell::words(&about.name),
+            Cell::words(about.task.as_str()),
+            Cell::list(one.document.arms(), " "),
+        ];
+        row.extend(one.counts.numbers().map(Cell::count));
+        row.extend([
+            Cell::of("", one.evidence.map(Rung::name)),
+            Cell::words(status(about.status)),
+            Cell::words(&about.summary),
+            Cell::of("", one.parameters.map(|(count, _)| count)),
+            Cell::of("", one.parameters.map(|(_, exact)| exact)),
+            Cell::of("", one.trained.as_ref().map(|trained| trained.seconds)),
+            Cell::of("", one.trained.as_ref().and_then(|trained| trained.hardware.clone())),
+            headline.map_or_else(|| Cell::words(""), |headline| Cell::outcome(headline.outcome)),
+            Cell::of("", headline.map(|headline| headline.statement.name())),
+            Cell::of(one.outcomes.lines().join("; "), one.outcomes.json()),
+        ]);
+        table.push(row);
+    }
+    table
+}
+
+/// A number in at most five characters: `21 k`, `2.6 M`, `211 M`.
+fn rounded(count: u64) -> String {
+    let number = count as f64;
+    let (scaled, unit) = match count {
+        0..1000 => return count.to_string(),
+        1000..999_500 => (number / 1e3, "k"),
+        999_500..999_500_000 => (number / 1e6, "M"),
+        _ => (number / 1e9, "G"),
+    };
+    if scaled < 9.95 { format!("{scaled:.1} {unit}") } else { format!("{scaled:.0} {unit}") }
+}
+
+/// A duration in one unit: `57 s`, `16 min`, `9 h`, `12 d`.
+fn rough(seconds: f64) -> String {
+    let (scaled, unit) = match seconds {
+        ..90.0 => (seconds, "s"),
+        ..5400.0 => (seconds / 60.0, "min"),
+        ..172_800.0 => (seconds / 3600.0, "h"),
+        _ => (seconds / 86_400.0, "d"),
+    };
+    format!("{scaled:.0} {unit}")
 }
 
 /// Name of a data status, as recipes write it.
@@ -93,5 +162,52 @@ pub fn status(status: DataStatus) -> &'static str {
         DataStatus::Generated => "generated",
         DataStatus::Gated => "gated",
         DataStatus::Private => "private",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zoo_results::report::{ByStatement, Tally};
+    use zoo_results::verdict::Outcome;
+
+    use super::*;
+    use crate::listing::Trained;
+    use crate::wording::ClaimCounts;
+
+    #[test]
+    fn every_recipe_fits_eighty_columns_with_verdict_size_and_time() {
+        let documents: Vec<Document> =
+            zoo_recipes::names().into_iter().map(|name| Document::load(name).unwrap()).collect();
+        let listed = |document| {
+            let mut outcomes = ByStatement::<Tally>::default();
+            outcomes.of_mut(zoo_recipes::Statement::Own).add(Outcome::NotReproduced);
+            Listed {
+                document,
+                evidence: Some(Rung::SmallRun),
+                counts: ClaimCounts { statements: [0, 0, 8], not_judgeable: 0 },
+                outcomes,
+                parameters: Some((2_568_192, true)),
+                trained: Some(Trained { arm: "fp32".into(), seconds: 5_399.0, hardware: None }),
+            }
+        };
+        let all: Vec<Listed<'_>> = documents.iter().map(listed).collect();
+        let text = for_people(&all, Some(80)).render(Format::Human);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let columns: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(columns, ["name", "verdict", "of", "size", "time"]);
+        assert!(text.contains("  NOT REPRODUCED  1/8 own  2.6 M  90 min"), "{text}");
+        let wide = for_people(&all, None);
+        assert_eq!(wide.columns.len(), 8);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let counts = [12, 999, 1_000, 21_568, 999_499, 999_500, 2_568_192, 210_808_832, 1_230_000_000];
+        assert_eq!(
+            counts.map(rounded),
+            ["12", "999", "1.0 k", "22 k", "999 k", "1.0 M", "2.6 M", "211 M", "1.2 G"].map(str::to_owned)
+        );
+        let times = [57.4, 89.9, 90.0, 957.5, 5400.0, 200_000.0];
+        assert_eq!(times.map(rough), ["57 s", "90 s", "2 min", "16 min", "2 h", "2 d"].map(str::to_owned));
     }
 }

@@ -11,7 +11,7 @@ use zoo_results::report::{RecipeStanding, check, ledger_table, page, render, rep
 use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::evidence::{ladder, reached};
+use crate::evidence::{Versions, ladder_of, reached};
 use crate::files;
 use crate::output::{self, Cell, Format};
 use crate::records;
@@ -25,8 +25,9 @@ fn standings(entries: &[Entry]) -> Result<Vec<RecipeStanding>> {
     let mut all = Vec::new();
     for name in zoo_recipes::names() {
         let document = Document::load(name)?;
-        let rung = reached(&ladder(&document, &runs));
-        all.push(standing(&document, entries, rung.map_or("none", |rung| rung.name()))?);
+        let mut versions = Versions::new(&document);
+        let rung = reached(&ladder_of(&document, &mut versions, &runs));
+        all.push(standing(&document, &mut versions, entries, rung.map_or("none", |rung| rung.name()))?);
     }
     Ok(all)
 }

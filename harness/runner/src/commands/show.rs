@@ -10,7 +10,7 @@ use zoo_results::verdict::judgeable;
 use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::error::Result;
-use crate::evidence::{self, ladder, reached};
+use crate::evidence::{self, Versions, ladder_of, reached};
 use crate::output::{self, Cell, Format, Table};
 use crate::standing::{self, ClaimStanding};
 use crate::wording::{by_statement, claim_line, claim_text};
@@ -50,10 +50,13 @@ struct Shown<'d> {
 
 impl<'d> Shown<'d> {
     fn gather(context: &Context, document: &'d Document, resolved: Resolved) -> Result<Self> {
-        let ladder = ladder(document, &records::known_runs(context)?);
+        let kept = records::kept(context, Some(document.name()));
+        let mut versions = Versions::new(document);
+        let runs = records::runs_of(kept.iter().map(|kept| &kept.entry.record));
+        let ladder = ladder_of(document, &mut versions, &runs);
         let corpus = resolved.recipe.data().corpus().map(CorpusDefinition::find).transpose()?;
-        let records = records::table(context, document.name());
-        let standings = standing::claims(context, document)?;
+        let records = records::table(&kept);
+        let standings = standing::claims(document, &mut versions, kept)?;
         Ok(Self { document, resolved, ladder, corpus, standings, records })
     }
 

@@ -16,12 +16,16 @@
 //! separately.
 
 pub mod rung;
+mod versions;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::{ClaimSpec, Document, LossScalingSpec, OptimizerSpec, Recipe};
 
 use self::rung::Rung;
+pub use self::versions::Versions;
 use crate::task::fixtures::FIXTURES;
 use crate::tasks;
 
@@ -52,10 +56,8 @@ pub struct RecordedRun {
 
 impl RecordedRun {
     /// Whether this is a run of the current version of the recipe, not considering claims.
-    pub fn is_of(&self, document: &Document) -> bool {
-        let (tier, changes) = (self.tier.as_deref(), self.overrides.as_slice());
-        document.is_what_ran(tier, changes, &self.hash)
-            || document.is_what_ran_with_claims(tier, changes, &self.hash, &self.claims)
+    fn is_of(&self, versions: &mut Versions<'_>) -> bool {
+        versions.has(self.tier.as_deref(), &self.overrides, &self.hash, || self.claims.clone())
     }
 }
 
@@ -89,14 +91,17 @@ pub fn same_rule(one: &OptimizerSpec, other: &OptimizerSpec) -> bool {
 
 /// Evidence levels of a recipe, lowest first.
 pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
+    ladder_of(document, &mut Versions::new(document), runs)
+}
+
+/// As [`ladder`], with versions of the recipe that others use as well.
+pub fn ladder_of(document: &Document, versions: &mut Versions<'_>, runs: &[RecordedRun]) -> Vec<Step> {
     let step = |rung, outcome: Result<String, String>| {
         let holds = outcome.is_ok();
         Step { rung, holds, because: outcome.unwrap_or_else(|why| why) }
     };
-    let arms = resolved_arms(document);
-    // The resolved arms are reused, so that only tiers are resolved here.
-    let tiers = document.tiers();
-    let sound = !arms.is_empty() && tiers.iter().all(|tier| document.resolve_arms(Some(tier), &[]).is_ok());
+    let arms = versions.arms(None).map(|all| of_arms(document, all.clone())).unwrap_or_default();
+    let sound = !arms.is_empty() && document.tiers().iter().all(|tier| versions.arms(Some(tier)).is_some());
     let mut steps = vec![step(
         Rung::Schema,
         match sound {
@@ -118,7 +123,7 @@ pub fn ladder(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
     steps.push(step(Rung::Parameters, every(&parameters)));
     steps.push(step(Rung::Parity, every(&|recipe| tasks::of(recipe).parity())));
     steps.push(step(Rung::Traces, every(&traces)));
-    steps.extend(run_rungs(document, runs));
+    steps.extend(run_rungs(document, versions, runs));
     steps
 }
 
@@ -129,7 +134,10 @@ pub fn reached(ladder: &[Step]) -> Option<Rung> {
 
 /// The recipe resolved for each of its arms, or its body if it has no arms.
 pub fn resolved_arms(document: &Document) -> Vec<Recipe> {
-    let Ok(mut all) = document.resolve_arms(None, &[]) else { return Vec::new() };
+    document.resolve_arms(None, &[]).map(|all| of_arms(document, all)).unwrap_or_default()
+}
+
+fn of_arms(document: &Document, mut all: BTreeMap<String, Recipe>) -> Vec<Recipe> {
     match document.arms().as_slice() {
         [] => all.into_values().collect(),
         arms => arms.iter().filter_map(|arm| all.remove(*arm)).collect(),
@@ -173,11 +181,11 @@ fn traces(recipe: &Recipe) -> Result<String, String> {
     }
 }
 
-fn run_rungs(document: &Document, runs: &[RecordedRun]) -> Vec<Step> {
+fn run_rungs(document: &Document, versions: &mut Versions<'_>, runs: &[RecordedRun]) -> Vec<Step> {
     let own: Vec<&RecordedRun> = runs.iter().filter(|run| run.recipe == document.name()).collect();
-    let same = |tier: Option<&str>| {
+    let mut same = |tier: Option<&str>| {
         let of_tier = own.iter().filter(|run| run.tier.as_deref() == tier);
-        of_tier.filter(|run| run.is_of(document)).count()
+        of_tier.filter(|run| run.is_of(versions)).count()
     };
     let counted = |n: usize| format!("{n} in the ledgers");
     let full = match same(None) {

@@ -1,0 +1,122 @@
+//! What a list says of each recipe: evidence, verdicts, size, training time.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use zoo_recipes::{Document, Statement};
+use zoo_results::ledger::{Entry, Record};
+use zoo_results::report::{Account, ByStatement, Tally, uncounted};
+use zoo_results::verdict::Outcome;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::evidence::rung::Rung;
+use crate::evidence::{Versions, ladder_of, reached};
+use crate::standing::standing;
+use crate::wording::ClaimCounts;
+use crate::{records, tasks};
+
+/// A recipe with what is known of it.
+pub struct Listed<'d> {
+    pub document: &'d Document,
+    pub evidence: Option<Rung>,
+    pub counts: ClaimCounts,
+    /// Outcomes of the claims, by kind of statement. A claim whose verdicts do not count is not in
+    /// it.
+    pub outcomes: ByStatement<Tally>,
+    /// Number of parameters, and whether it is exact; `None` until the data are prepared.
+    pub parameters: Option<(u64, bool)>,
+    pub trained: Option<Trained>,
+}
+
+/// The training of a recorded run of the published size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    pub arm: String,
+    pub seconds: f64,
+    pub hardware: Option<String>,
+}
+
+/// Order in which an outcome stands for a kind of statement.
+const WORST_FIRST: [Outcome; 6] = [
+    Outcome::NotReproduced,
+    Outcome::Inconclusive,
+    Outcome::Reproduced,
+    Outcome::NotComparable,
+    Outcome::NotRun,
+    Outcome::NotJudgeable,
+];
+
+/// The outcome that stands for a recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Headline {
+    /// The first kind of statement that the recipe has claims of. Kinds are not counted together.
+    pub statement: Statement,
+    /// The worst outcome of its claims.
+    pub outcome: Outcome,
+    /// Number of claims with this outcome.
+    pub count: u64,
+    /// Number of claims of this kind.
+    pub claims: u64,
+}
+
+impl Listed<'_> {
+    /// The outcome that stands for the recipe; `None` if no claim has one.
+    pub fn headline(&self) -> Option<Headline> {
+        let counts = Statement::ALL.into_iter().zip(self.counts.statements);
+        let (statement, claims) = counts.into_iter().find(|(_, claims)| *claims > 0)?;
+        let tally = self.outcomes.of(statement);
+        let outcome = WORST_FIRST.into_iter().find(|outcome| tally.of(*outcome) > 0)?;
+        Some(Headline { statement, outcome, count: tally.of(outcome), claims })
+    }
+}
+
+/// The recipes with what the ledgers of project and home have on them.
+///
+/// # Errors
+/// A recipe does not resolve.
+pub fn listed<'d>(context: &Context, documents: Vec<&'d Document>) -> Result<Vec<Listed<'d>>> {
+    let mut of_recipe: HashMap<String, Vec<Entry>> = HashMap::new();
+    for kept in records::kept(context, None) {
+        of_recipe.entry(kept.entry.record.recipe.clone()).or_default().push(kept.entry);
+    }
+    documents
+        .into_par_iter()
+        .map(|document| one(document, of_recipe.get(document.name()).map(Vec::as_slice).unwrap_or_default()))
+        .collect()
+}
+
+fn one<'d>(document: &'d Document, entries: &[Entry]) -> Result<Listed<'d>> {
+    let runs = records::runs_of(entries.iter().map(|entry| &entry.record));
+    let mut versions = Versions::new(document);
+    let evidence = reached(&ladder_of(document, &mut versions, &runs));
+    let standings = [standing(document, &mut versions, entries, "none")?];
+    let account = Account::of(&standings, entries);
+    let mut outcomes = ByStatement::<Tally>::default();
+    for claim in &account.claims {
+        if let Some(outcome) = claim.outcome {
+            outcomes.of_mut(claim.claim.statement()).add(outcome);
+        }
+    }
+    let recipe = versions.body()?;
+    let size = tasks::of(&recipe).size();
+    let of_version = |record: &&Record| standings[0].hashes.contains(&record.recipe_hash);
+    Ok(Listed {
+        document,
+        evidence,
+        counts: ClaimCounts::of(&recipe),
+        outcomes,
+        parameters: size.map(|size| (size.cost.parameters, size.exact)),
+        trained: entries.iter().rev().map(|entry| &entry.record).filter(of_version).find_map(trained),
+    })
+}
+
+/// The training time in a record of the published size: of the first arm and seed.
+fn trained(record: &Record) -> Option<Trained> {
+    if !record.is_own_evidence() || record.tier.is_some() || uncounted(record).is_some() {
+        return None;
+    }
+    let run = record.runs.first()?;
+    let seconds = *record.durations.get(&format!("train {} seed {}", run.arm, run.seed))?;
+    Some(Trained { arm: run.arm.clone(), seconds, hardware: record.hardware.clone() })
+}
