@@ -1,11 +1,11 @@
-"""Runs the commands of docs/tour.md and writes their output into the page, or compares it with it.
+"""Runs the commands of pages in docs and writes their output into them, or compares it with them.
 
-    python3 ci/tour.py BINARY [--check]
+    python3 ci/tour.py BINARY [--check] [PAGE…]     # docs/tour.md and docs/first-hour.md
 
 A line `$ COMMAND` in a ```console block is a command. Bash runs it, and its output (stdout and
 stderr, in the order of writing) replaces the lines up to the next command. All commands share a
 home and a working folder, both empty at the start, and run in the order of the page. `zoo` is
-BINARY. No command may use the network or data outside the page.
+BINARY. Each page begins with its own. No command may use the network or data outside the page.
 
 Directives are HTML comments:
 
@@ -17,8 +17,8 @@ Directives are HTML comments:
 
 PATTERNS replaces output that differs from run to run or from machine to machine.
 
-Exit codes: 0, the page is written, or equal to the output; 1, it differs (--check), or the commands
-took too long; 2, the arguments or the page are invalid.
+Exit codes: 0, the pages are written, or equal to the output; 1, one differs (--check), or its
+commands took too long; 2, the arguments or a page are invalid.
 """
 
 import argparse
@@ -32,9 +32,10 @@ import tempfile
 import time
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "tour.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = [DOCS / "tour.md", DOCS / "first-hour.md"]
 
-# The time in seconds that all commands together may take.
+# The time in seconds that all commands of a page together may take.
 LIMIT = 60
 
 # (reason, pattern, replacement), applied in this order to the output of a command. `^` and `$`
@@ -53,7 +54,11 @@ PATTERNS = [
      r"\babout \d+ (?:d|h|min|s)\b(?: \d+ (?:h|min|s)\b)?", "about <time>"),
     ("losses, whose last digits depend on the processor", r"\bloss \d+\.\d+", "loss <loss>"),
     ("the column `seconds` of zoo verify", r"(  (?:yes|no )  ) *\d+\.\d  ", r"\1      <s>  "),
-    ("sizes of files that contain hashes and dates", r"\b\d+ bytes", "<size> bytes"),
+    ("sizes of files that contain hashes and dates", r"\b[\d,]+ bytes", "<size> bytes"),
+    ("norms, whose last digits depend on the processor",
+     r"\bgradient norm \d+\.\d+", "gradient norm <norm>"),
+    ("times of training", r"(update \d+, epoch \d+), .+ s$", r"\1, <time>"),
+    ("sizes and ages of runs", r"\d+(?:\.\d+)? kB  +\d+ s$", "<size> <age>"),
 ]
 
 SETUP = "<!-- tour: setup"
@@ -95,7 +100,7 @@ class Shell:
         except subprocess.TimeoutExpired:
             os.killpg(bash.pid, signal.SIGKILL)
             bash.wait()
-            sys.exit(f"error: the commands of {PAGE.name} took more than {LIMIT} s, at: {script}")
+            sys.exit(f"error: the commands of a page took more than {LIMIT} s, at: {script}")
         return bash.returncode, output.decode(errors="replace")
 
     def stable(self, output):
@@ -117,18 +122,18 @@ def regenerated(page, shell):
             made += body
             code, output = shell.run("set -e\n" + "\n".join(body[:-1]))
             if code != 0:
-                raise Invalid(f"{PAGE.name}:{number}: setup ended with code {code}: {output}")
+                raise Invalid(f"line {number}: setup ended with code {code}: {output}")
         elif line.startswith("<!-- tour:"):
             if not KEPT.fullmatch(line):
                 known = "known: `kept, REASON`, `setup`"
-                raise Invalid(f"{PAGE.name}:{number}: unknown directive; {known}")
+                raise Invalid(f"line {number}: unknown directive; {known}")
             kept = True
         elif line == "```console":
             body = until("```", lines, number)
             made += body if kept else [*block(body[:-1], shell, number), body[-1]]
             kept = False
         elif kept:
-            raise Invalid(f"{PAGE.name}:{number}: a console block must follow `kept`")
+            raise Invalid(f"line {number}: a console block must follow `kept`")
     return made
 
 
@@ -139,13 +144,13 @@ def until(end, lines, start):
         body.append(line)
         if line == end:
             return body
-    raise Invalid(f"{PAGE.name}:{start}: this block has no end")
+    raise Invalid(f"line {start}: this block has no end")
 
 
 def block(body, shell, number):
     """The commands of a block, each with its output."""
     if not body or not body[0].startswith("$ "):
-        raise Invalid(f"{PAGE.name}:{number}: the first line of a block must be a command, `$ …`")
+        raise Invalid(f"line {number}: the first line of a block must be a command, `$ …`")
     made = []
     for command in (line for line in body if line.startswith("$ ")):
         made.append(command)
@@ -156,32 +161,37 @@ def block(body, shell, number):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Write the output of commands into docs/tour.md.")
+    parser = argparse.ArgumentParser(description="Write the output of commands into pages of docs.")
     parser.add_argument("binary", type=Path, help="the program that `zoo` stands for")
+    parser.add_argument("pages", type=Path, nargs="*", default=PAGES, help="default: all pages")
     parser.add_argument("--check", action="store_true", help="compare; exit with 1 and a diff")
     arguments = parser.parse_args()
     binary = arguments.binary.resolve()
     if not os.access(binary, os.X_OK):
         parser.error(f"{arguments.binary} is not a program")
+    return max(done(page, binary, arguments.check) for page in arguments.pages)
 
-    old = PAGE.read_text(encoding="utf-8").split("\n")
+
+def done(page, binary, check):
+    """Exit code of one page."""
+    old = page.read_text(encoding="utf-8").split("\n")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="zoo-tour-") as scratch:
         try:
             new = regenerated(old, Shell(Path(scratch).resolve(), binary))
         except Invalid as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {page.name}, {error}", file=sys.stderr)
             return 2
     seconds = time.monotonic() - began
-    if not arguments.check:
-        PAGE.write_text("\n".join(new), encoding="utf-8")
-        print(f"{PAGE.name}: written in {seconds:.0f} s", file=sys.stderr)
+    if not check:
+        page.write_text("\n".join(new), encoding="utf-8")
+        print(f"{page.name}: written in {seconds:.0f} s", file=sys.stderr)
         return 0
     if new == old:
-        print(f"{PAGE.name}: equal to the output ({seconds:.0f} s)", file=sys.stderr)
+        print(f"{page.name}: equal to the output ({seconds:.0f} s)", file=sys.stderr)
         return 0
-    print("\n".join(difflib.unified_diff(old, new, PAGE.name, "output", lineterm="", n=1)))
-    print(f"error: {PAGE.name} differs from the output of its commands", file=sys.stderr)
+    print("\n".join(difflib.unified_diff(old, new, page.name, "output", lineterm="", n=1)))
+    print(f"error: {page.name} differs from the output of its commands", file=sys.stderr)
     print("hint: if the change is intended, run `ci/tour.sh BINARY`", file=sys.stderr)
     return 1
 
