@@ -12,6 +12,7 @@ const COMMANDS: &[&str] = &[
     "runs",
     "log",
     "diff",
+    "track",
     "profile",
     "replay",
     "evaluate",

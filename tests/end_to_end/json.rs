@@ -133,6 +133,7 @@ fn every_command_prints_the_document_of_its_example() {
         ("doctor", 0, vec!["doctor"]),
         ("pack", 0, vec!["pack", "@last", "--out", "packed"]),
         ("pack --check", 0, vec!["pack", "--check", "packed"]),
+        ("track", 0, vec!["track", "@last", "--tensorboard", "curves"]),
         ("cache ls", 0, vec!["cache", "ls"]),
         ("cache ls --entries", 0, vec!["cache", "ls", "hypotheses"]),
         ("cache verify", 0, vec!["cache", "verify"]),

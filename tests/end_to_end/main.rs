@@ -41,6 +41,7 @@ mod speech;
 mod speed_ups;
 mod synthesis;
 mod text_classification;
+mod tracking;
 mod trajectories;
 mod transferring;
 mod verifying;

@@ -19,6 +19,7 @@ pub use self::profile::ProfileArgs;
 pub use self::replay::ReplayArgs;
 pub use self::runs::{DiffArgs, EvaluateArgs, ExportArgs, LogArgs, PackArgs, RunsArgs};
 pub use self::scores::{CaseChoice, JudgeArgs, ScoreArgs, TextMetric};
+pub use self::tracking::{TrackArgs, TrackOptions};
 use crate::completing;
 use crate::device::DeviceChoice;
 use crate::fp32::Fp32;
@@ -34,6 +35,7 @@ mod profile;
 mod replay;
 mod runs;
 mod scores;
+mod tracking;
 
 /// A model zoo that reproduces published results: from a recipe to a verdict.
 #[derive(Debug, Parser)]
@@ -129,7 +131,8 @@ Examples:
   zoo reproduce multi30k-transformer-tiny --arms fp32 --seeds 3 --yes
   zoo reproduce multi30k-transformer-tiny --seeds 1,3,5,10 --jobs 2 --yes
   zoo reproduce transformer-big --plan
-  zoo reproduce reversal-transformer --tier smoke --set train.log_every=1")]
+  zoo reproduce reversal-transformer --tier smoke --set train.log_every=1
+  zoo reproduce reversal-transformer --tensorboard tb   # then: tensorboard --logdir tb")]
     Reproduce(ReproduceArgs),
     /// List the runs of the home: state, updates, score, verdict, size, age; newest first
     #[command(after_help = "\
@@ -160,6 +163,16 @@ Examples:
 
 Writes nothing. The 95 % interval is that of the test set, without the spread between seeds.")]
     Diff(DiffArgs),
+    /// Write runs for TensorBoard or MLflow: curves, scores, hyperparameters
+    #[command(after_help = "\
+Examples:
+  zoo track @last --tensorboard tb             # then: tensorboard --logdir tb
+  zoo track reversal-transformer:fp32 reversal-transformer:mixed --tensorboard tb --mlflow mlruns
+  zoo track --all --mlflow mlruns
+
+Writing a run again adds only what is new. `zoo reproduce` has the same options, and then writes while
+it trains. docs/trackers.md describes the files.")]
+    Track(TrackArgs),
     /// Time the updates of a recipe's arms, turn by turn, on batches of the published shape
     #[command(after_help = self::bench::EXAMPLES)]
     Bench(BenchArgs),
@@ -228,6 +241,8 @@ Examples:
   zoo judge transformer-big --hypotheses seed1.de --hypotheses seed2.de --references newstest2014.de
   zoo judge gnmt-v2 --points 19.9,21.6,22.3,23.1,24.2,24.4 --points 20.1,21.9
   zoo judge transformer-big --scores 27.1,27.4 --record
+  zoo judge imdb-cnn-keras --tensorboard logs --tag epoch_val_accuracy --at last --times 100
+  zoo judge imdb-cnn-keras --mlflow mlruns/123456789 --metric val_accuracy --times 100
 
 Prints the verdicts. --record also writes them to the ledger in --home, marked as external.")]
     Judge(JudgeArgs),
@@ -459,6 +474,9 @@ pub struct ReproduceArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
+    /// Trackers to write the runs to
+    #[command(flatten)]
+    pub track: TrackOptions,
 }
 
 /// Arguments of `zoo new`.

@@ -2,6 +2,7 @@
 
 mod fractions;
 pub mod row;
+pub mod tracked;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub struct Given<'a> {
     pub points: &'a [ScoreRow],
     /// Whether scores that look like fractions are percentages.
     pub as_given: bool,
+    /// Whether the scores come from a tracker, so that the user cannot write them otherwise.
+    pub tracked: bool,
 }
 
 /// The results after reading all files.
@@ -77,7 +80,7 @@ impl Results {
         }
         if !given.as_given {
             let on_the_way = given.points.iter().flat_map(|row| &row.0);
-            fractions::refuse(scores.chain(on_the_way).copied(), claims)?;
+            fractions::refuse(scores.chain(on_the_way).copied(), claims, given.tracked)?;
         }
         let read = |paths: &[PathBuf]| paths.iter().map(|path| lines::read(path)).collect::<Result<Vec<_>>>();
         let mut results = Self {

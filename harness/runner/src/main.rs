@@ -45,6 +45,7 @@ mod stages;
 mod standing;
 mod task;
 mod tasks;
+mod tracking;
 mod verify;
 mod wording;
 

@@ -219,6 +219,16 @@ pub fn keep(context: &Context, lines: &[String]) -> Result<HypothesesFile> {
     Ok(HypothesesFile { path, sha256 })
 }
 
+/// External results with their verdicts.
+pub struct External {
+    /// Digests of references by name.
+    pub data: BTreeMap<String, String>,
+    pub scores: Vec<ScoreRecord>,
+    pub judgements: Vec<Judgement>,
+    /// Where the results come from.
+    pub notes: Vec<String>,
+}
+
 /// Records verdicts on external results in the home's ledger. Returns a description of the new
 /// entry.
 ///
@@ -228,10 +238,9 @@ pub fn record_external(
     context: &Context,
     document: &Document,
     arm: Option<&str>,
-    data: BTreeMap<String, String>,
-    scores: Vec<ScoreRecord>,
-    judgements: Vec<Judgement>,
+    External { data, scores, judgements, notes }: External,
 ) -> Result<String> {
+    let outside = "results from outside; only their judgement is this program's".to_owned();
     let environment = Environment::current("none", context.threads);
     let ledger = ledger(context, None);
     let entry = ledger.append(&Record {
@@ -246,7 +255,7 @@ pub fn record_external(
         data,
         scores,
         judgements,
-        notes: vec!["results from outside; only their judgement is this program's".to_owned()],
+        notes: std::iter::once(outside).chain(notes).collect(),
         ..Record::default()
     })?;
     Ok(format!("recorded as entry {} of {}", entry.sequence, context.shown(ledger.path())))

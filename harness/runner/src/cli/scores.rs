@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::completing;
 use crate::external::row::ScoreRow;
+use crate::tracking::series::At;
 
 /// Arguments of `zoo score`.
 #[derive(Debug, Args)]
@@ -105,7 +106,7 @@ pub enum CaseChoice {
 
 /// Arguments of `zoo judge`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores", "points"]))]
+#[command(group = clap::ArgGroup::new("results").required(true).args(["hypotheses", "scores", "points", "tensorboard", "mlflow"]))]
 pub struct JudgeArgs {
     /// Name or path of a recipe
     #[arg(add = completing::recipes())]
@@ -124,6 +125,24 @@ pub struct JudgeArgs {
     /// run
     #[arg(long, value_name = "SCORE,…", allow_negative_numbers = true)]
     pub points: Vec<ScoreRow>,
+    /// Folder of TensorBoard whose runs differ only in their seed, with --tag; repeatable
+    #[arg(long, value_name = "DIR", requires = "tag")]
+    pub tensorboard: Vec<PathBuf>,
+    /// Tag of the score in TensorBoard
+    #[arg(long, value_name = "TAG", requires = "tensorboard")]
+    pub tag: Option<String>,
+    /// Folder of MLflow's file store, or of an experiment or run in it, with --metric; repeatable
+    #[arg(long, value_name = "DIR", requires = "metric")]
+    pub mlflow: Vec<PathBuf>,
+    /// Name of the score in MLflow
+    #[arg(long, value_name = "NAME", requires = "mlflow")]
+    pub metric: Option<String>,
+    /// Value of a run that is its score [default: last]
+    #[arg(long, value_enum, conflicts_with_all = ["hypotheses", "scores", "points"])]
+    pub at: Option<At>,
+    /// Multiply the scores of a tracker, e.g. by 100 if they are fractions and the claim is in percent
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["hypotheses", "scores", "points"])]
+    pub times: Option<f64>,
     /// Arm of the results [default: each claim's arm]
     #[arg(long, add = completing::arms())]
     pub arm: Option<String>,
@@ -144,7 +163,7 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "N")]
     pub claim: Vec<usize>,
     /// Signature that the scores were computed with [default: taken to be the claim's]
-    #[arg(long, value_name = "SIGNATURE", requires = "scores")]
+    #[arg(long, value_name = "SIGNATURE", conflicts_with_all = ["hypotheses", "points"])]
     pub signature: Option<String>,
     /// Take scores that look like fractions (0.271 for a BLEU of 27.5) as percentages
     #[arg(long)]

@@ -11,9 +11,10 @@ use zoo_results::verdict::{Evidence, StatedSpread, Verdict, judge, listed, not_r
 use crate::cli::JudgeArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::external::tracked::{Source, Taken, TakenScores};
 use crate::external::{Given, Results};
 use crate::output::{self, Cell, Format};
-use crate::records;
+use crate::records::{self, External};
 use crate::run::conventions::name_of;
 use crate::wording::{by_statement, claim_line, verdict_text};
 
@@ -44,14 +45,22 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
     }
     let resolved = document.resolve(&Selection { arm: args.arm.clone(), ..Selection::default() })?;
     let claims = chosen(&resolved.recipe.claim, &args.claim)?;
+    let source = source(args)?;
+    let taken = if source.is_empty() { TakenScores::default() } else { source.scores(&claims)? };
+    for note in &taken.notes {
+        context.progress.note(note);
+    }
+    let scores: Vec<f64> =
+        args.scores.iter().copied().chain(taken.scores.iter().map(|one| one.score)).collect();
     let given = Given {
-        scores: &args.scores,
+        scores: &scores,
         baseline_scores: &args.baseline_scores,
         hypotheses: &args.hypotheses,
         baseline_hypotheses: &args.baseline_hypotheses,
         references: &args.references,
         points: &args.points,
         as_given: args.as_given,
+        tracked: !source.is_empty(),
     };
     let signature = args.signature.as_deref().map(Signature::parse).transpose()?;
     let results = Results::gather(context, &given, &resolved, &claims)?;
@@ -77,13 +86,17 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
         let judgements: Vec<Judgement> = judged.iter().map(Judged::judgement).collect();
         let scores = results.score_records(context, &judgements)?;
         let data = results.kept_references(context)?;
-        let entry =
-            records::record_external(context, &document, args.arm.as_deref(), data, scores, judgements)?;
+        let entry = records::record_external(
+            context,
+            &document,
+            args.arm.as_deref(),
+            External { data, scores, judgements, notes: notes(&source, &taken) },
+        )?;
         context.progress.note(&entry);
     } else {
         context.progress.note("not recorded; --record writes these verdicts to the ledger");
     }
-    print(context, document.name(), &judged)?;
+    print(context, document.name(), &judged, &taken.scores)?;
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))
 }
 
@@ -110,7 +123,33 @@ fn chosen<'c>(claims: &'c [ClaimSpec], numbers: &[usize]) -> Result<Vec<(usize, 
     Ok(all.filter(|(number, _)| numbers.is_empty() || numbers.contains(number)).collect())
 }
 
-fn print(context: &Context, recipe: &str, judged: &[Judged<'_>]) -> Result<()> {
+/// The trackers that the options name.
+fn source(args: &JudgeArgs) -> Result<Source<'_>> {
+    let times = args.times.unwrap_or(1.0);
+    if !times.is_finite() || times == 0.0 {
+        return Err(Failure::usage(format!("--times {times} is not a valid factor")).hint("--times 100"));
+    }
+    Ok(Source {
+        tensorboard: &args.tensorboard,
+        tag: args.tag.as_deref(),
+        mlflow: &args.mlflow,
+        metric: args.metric.as_deref(),
+        at: args.at.unwrap_or_default(),
+        times,
+    })
+}
+
+/// Where the scores of a tracker were taken from, for the record.
+fn notes(source: &Source<'_>, taken: &TakenScores) -> Vec<String> {
+    if source.is_empty() {
+        return Vec::new();
+    }
+    let scores =
+        taken.scores.iter().map(|Taken { run, step, score }| format!("{run}: {score} at step {step}"));
+    std::iter::once(source.words()).chain(scores).chain(taken.notes.iter().cloned()).collect()
+}
+
+fn print(context: &Context, recipe: &str, judged: &[Judged<'_>], taken: &[Taken]) -> Result<()> {
     let shown: Vec<(&Judged<'_>, Verdict)> =
         judged.iter().map(|one| (one, listed(one.claim, &one.verdict))).collect();
     match context.format {
@@ -119,7 +158,16 @@ fn print(context: &Context, recipe: &str, judged: &[Judged<'_>]) -> Result<()> {
                 (verdict.statement(), verdict_text(one.number, &claim_line(one.claim), verdict))
             });
             let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).lines();
-            output::write_painted(&format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n")))
+            let mut text = format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n"));
+            if !taken.is_empty() {
+                let mut table = output::columns(["run", "#step", "#score"]);
+                for one in taken {
+                    let step = Cell::of(one.step.to_string(), one.step);
+                    table.push(vec![Cell::words(one.run.clone()), step, Cell::number(Some(one.score))]);
+                }
+                text.push_str(&format!("\nSCORES\n{}", table.render(Format::Human)));
+            }
+            output::write_painted(&text)
         }
         Format::Json => {
             let all: Vec<_> = (shown.iter())
@@ -133,7 +181,10 @@ fn print(context: &Context, recipe: &str, judged: &[Judged<'_>]) -> Result<()> {
                 })
                 .collect();
             let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).json();
-            output::write_document("judge", &json!({ "recipe": recipe, "claims": all, "summary": summary }))
+            output::write_document(
+                "judge",
+                &json!({ "recipe": recipe, "claims": all, "summary": summary, "scores": taken }),
+            )
         }
         Format::Csv | Format::Md => {
             let mut table = output::columns([

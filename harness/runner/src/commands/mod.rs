@@ -32,6 +32,7 @@ mod schema;
 mod score;
 mod show;
 mod synthesize;
+mod track;
 mod verify;
 
 use zoo_results::exit::Exit;
@@ -53,6 +54,7 @@ pub fn run(context: &Context, command: &Command) -> Result<Exit> {
         Command::Reproduce(args) => reproduce::run(context, args),
         Command::Runs(args) => runs::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Track(args) => track::run(context, args),
         Command::Diff(args) => diff::run(context, args),
         Command::Bench(args) => bench::run(context, args),
         Command::Profile(args) => profile::run(context, args),

@@ -71,6 +71,7 @@ fn request(context: &Context, args: &ReproduceArgs) -> Result<Request> {
         stop_early: args.stop_early,
         own_runs: false,
         jobs: args.jobs,
+        track: args.track.folders(),
     })
 }
 

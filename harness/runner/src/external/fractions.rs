@@ -7,12 +7,16 @@ use crate::error::{Failure, Result};
 
 /// Refuses scores that match the claims only after multiplication by 100, such as 0.271 for a BLEU
 /// of 27.5. A verdict on such a score is wrong in either direction: a value is NOT REPRODUCED, and
-/// any two arms are at parity.
+/// any two arms are at parity. `tracked` scores come from a tracker.
 ///
 /// # Errors
 /// A score looks like a fraction. The hint states it in percent, and the option to accept it
 /// unchanged.
-pub fn refuse(scores: impl Iterator<Item = f64> + Clone, claims: &[(usize, &ClaimSpec)]) -> Result<()> {
+pub fn refuse(
+    scores: impl Iterator<Item = f64> + Clone,
+    claims: &[(usize, &ClaimSpec)],
+    tracked: bool,
+) -> Result<()> {
     for (number, claim) in claims.iter().filter(|(_, claim)| is_percentage(claim)) {
         let published = claim.value.into_iter().chain(claim.points.iter().map(|point| point.value));
         let published: Vec<f64> = published.collect();
@@ -26,10 +30,12 @@ pub fn refuse(scores: impl Iterator<Item = f64> + Clone, claims: &[(usize, &Clai
             let metric = claim.metric.as_str();
             let message =
                 format!("the score {score} looks like a fraction; {metric} of claim {number} is in percent");
-            return Err(Failure::usage(message).hint(format!(
-                "write {}, or pass --as-given if the score is {score} %",
-                shown(score * 100.0)
-            )));
+            let percent = shown(score * 100.0);
+            let mend =
+                if tracked { format!("--times 100 makes it {percent}") } else { format!("write {percent}") };
+            return Err(
+                Failure::usage(message).hint(format!("{mend}, or pass --as-given if the score is {score} %"))
+            );
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use zoo_models::precision::Compute;
 use zoo_recipes::{EvaluatedWeights, Recipe};
@@ -40,6 +41,8 @@ pub struct Training<'a> {
     pub conventions: Conventions<'a>,
     /// The verdict on a run by itself, if it has left the published course.
     pub off_course: &'a dyn Fn(&Run, &Trained) -> Result<Option<Verdict>>,
+    /// Called when the log may have grown.
+    pub logged: &'a dyn Fn(),
 }
 
 /// Trains to the end of the recipe, and decodes at the points of its trajectory claims. Returns the
@@ -96,7 +99,7 @@ pub fn train<T: TaskData>(
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     let padding = source.padding();
     let mut session = serde_json::json!({
-        "event": "session", "batch": begun.batch, "environment": environment, "padding": padding,
+        "event": "session", "batch": begun.batch, "time": seconds_since_1970(), "environment": environment, "padding": padding,
         "unit": T::Material::UNIT, "parameters": material.cost(typed).parameters, "splits": task.counts(),
     });
     if let Some(taken) = &taken {
@@ -127,8 +130,14 @@ pub fn train<T: TaskData>(
     };
     let left_out = source.left_out();
     let watched = left_out.clone();
-    let mut watcher =
-        Watcher { ctx, total: last_update, unit: T::Material::UNIT, left_out: watched, told: 0 };
+    let mut watcher = Watcher {
+        ctx,
+        total: last_update,
+        unit: T::Material::UNIT,
+        left_out: watched,
+        told: 0,
+        logged: training.logged,
+    };
     let stop: &AtomicBool = &ctx.stop;
     let summary = |state: &RunState, ending: Ending| {
         let losses = logged_losses(&log_path);
@@ -241,6 +250,11 @@ fn valid_score<T: TaskData>(
     Ok(Score { value: scored.value, direction: scored.direction })
 }
 
+/// The time now, in seconds since 1970. A clock before 1970 gives 0.
+fn seconds_since_1970() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
 /// Reports training progress on the console.
 struct Watcher<'a> {
     ctx: &'a Context,
@@ -250,6 +264,8 @@ struct Watcher<'a> {
     left_out: LeftOut,
     /// Number of left-out examples that were already reported.
     told: usize,
+    /// [`Training::logged`].
+    logged: &'a dyn Fn(),
 }
 
 impl Progress for Watcher<'_> {
@@ -260,6 +276,7 @@ impl Progress for Watcher<'_> {
             loss: Some(report.loss),
             speed: Some((report.tokens as f64 / report.seconds.max(1e-9), self.unit)),
         });
+        (self.logged)();
     }
 
     fn on_epoch(&mut self, report: &EpochReport) {
@@ -279,6 +296,7 @@ impl Progress for Watcher<'_> {
             report.valid_score.map_or_else(String::new, |score| format!(", valid score {score:.2}")),
             if report.best { " (best)" } else { "" }
         ));
+        (self.logged)();
     }
 
     fn on_checkpoint(&mut self, path: &Path, _: Counters) {

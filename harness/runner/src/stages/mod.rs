@@ -49,6 +49,7 @@ use crate::error::{Failure, Result};
 use crate::run::folder::Run;
 use crate::run::initial::InitialWeights;
 use crate::tasks;
+use crate::tracking::Folders;
 
 /// Arguments of `zoo reproduce`.
 #[derive(Debug, Clone)]
@@ -77,6 +78,8 @@ pub struct Request {
     pub own_runs: bool,
     /// Number of runs that are trained at the same time.
     pub jobs: u16,
+    /// Folders of trackers that the runs are written to.
+    pub track: Folders,
 }
 
 impl Request {
@@ -98,6 +101,7 @@ impl Request {
             stop_early: false,
             own_runs: false,
             jobs: 1,
+            track: Folders::default(),
         })
     }
 

@@ -1,5 +1,7 @@
 //! `zoo reproduce`: every stage for every seed and arm, then a verdict on each claim.
 
+use std::path::Path;
+
 use serde::Serialize;
 use zoo_models::ops::bf16_instruction;
 use zoo_models::ops::{Products, probe};
@@ -24,12 +26,13 @@ use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
 use crate::run::data::Sets;
 use crate::run::evaluate::{evaluated_weights, evaluation_file, stored};
-use crate::run::folder::Made;
+use crate::run::folder::{Made, Run};
 use crate::run::initial::InitialWeights;
 use crate::run::train::Training;
 use crate::run::trajectory;
 use crate::signatures::check_signatures;
 use crate::tasks;
+use crate::tracking::{Folders, Live, track};
 
 /// What `zoo reproduce` ends with.
 #[derive(Debug, Clone, Serialize)]
@@ -211,11 +214,42 @@ pub fn one_run(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result
     measure(ctx, request, resolved, seed).map(drop)
 }
 
-/// Trains, decodes and scores one arm with one seed, as far as results are missing.
+/// Trains, decodes and scores one arm with one seed, as far as results are missing, and writes the
+/// run to the trackers of the request.
 fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> Result<Measured> {
+    let ctx = &request.reading(ctx, &resolved.recipe);
+    let run = request.run(ctx, resolved, seed)?;
+    let folder = run.folder.clone();
+    let measured = measure_untracked(ctx, request, resolved, run);
+    // After an interruption too, with what there is.
+    if !request.track.is_empty() && folder.join("run.json").is_file() {
+        tracked(ctx, &request.track, &folder);
+    }
+    measured
+}
+
+/// Writes a run to trackers. A failure is reported and does not fail the run.
+fn tracked(ctx: &Context, folders: &Folders, run: &Path) {
+    match track(folders, run) {
+        Ok(tracked) => {
+            for note in &tracked.missing {
+                ctx.progress.note(note);
+            }
+            for (tracker, folder, _) in &tracked.places {
+                ctx.progress.note(&format!("{tracker}: {}", ctx.shown(folder)));
+            }
+        }
+        Err(failure) => ctx.progress.note(&format!("{} is not tracked: {failure}", ctx.shown(run))),
+    }
+}
+
+fn measure_untracked(
+    ctx: &Context,
+    request: &Request,
+    resolved: &Resolved,
+    mut run: Run,
+) -> Result<Measured> {
     let recipe = &resolved.recipe;
-    let ctx = &request.reading(ctx, recipe);
-    let mut run = request.run(ctx, resolved, seed)?;
     let reused = run.is_trained(request.stop_early)?;
     if reused {
         // The card names the program and the threads that trained, not those of this process.
@@ -246,11 +280,14 @@ fn measure(ctx: &Context, request: &Request, resolved: &Resolved, seed: u64) -> 
             data.check(recipe, &run)?;
         }
         let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
+        let folder_of_run = run.folder.clone();
+        let live = Live::new(ctx, &request.track, &folder_of_run);
         let training = Training {
             initial: request.initial_of(recipe),
             stop_early: request.stop_early,
             conventions: &conventions,
             off_course: &|run, so_far| off_course(run, recipe, so_far),
+            logged: &|| live.logged(),
         };
         let _alone = run.lock()?;
         if !run.exists() {

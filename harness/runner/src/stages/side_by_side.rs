@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::data::Sets;
 use crate::tasks;
+use crate::tracking::Folders;
 
 /// Interval between checks of the processes.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -98,6 +99,12 @@ fn command(ctx: &Context, request: &Request, arm: &str, seed: u64) -> Result<Com
     command.args(ctx.offline.then_some("--offline"));
     command.args(request.evals.iter().flat_map(|eval| ["--eval", eval]));
     command.args(request.stop_early.then_some("--stop-early"));
+    let Folders { tensorboard, mlflow } = &request.track;
+    for (option, folder) in [("--tensorboard", tensorboard), ("--mlflow", mlflow)] {
+        if let Some(folder) = folder {
+            command.arg(option).arg(folder);
+        }
+    }
     if let Some(initial) = &request.initial {
         command.arg("--init-from").arg(initial.place());
     }
