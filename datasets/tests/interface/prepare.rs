@@ -434,7 +434,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_kept_pipeline_reads_and_writes_text_as_the_prepared_one() {
-    let pieces = r#"{"kind": "sentencepiece", "pieces": 40, "joint": true, "specials": "openseq2seq"}"#;
+    let pieces = r#"{"kind": "sentence-piece", "pieces": 40, "joint": true, "specials": "openseq2seq"}"#;
     let apart = r#"{"kind": "words", "specials": "fairseq", "joint": false}"#;
     for tokenizer in [WORDS, apart, BPE, pieces] {
         let data = spec(tokenizer, "{}", r#"{"valid": {"split": "dev", "lines": 2}}"#);
