@@ -352,17 +352,20 @@ fn downloads_go_with_the_files_beside_them_unless_a_process_fetches_them() {
     let other = zoo.file("downloads/host/b.tgz", "123");
     let member = zoo.file("corpora/gone/c.tgz/member", "123");
     let locks = [locked(&zoo, "host/a.tgz"), locked(&zoo, "corpora/gone/c.tgz")];
+    // No corpus of this program has the complete ones: nobody could fetch them again.
+    let kept = ["remove downloads", "keep downloads", "keep corpora"];
+    assert_eq!(actions(&zoo, &["--downloads"]), kept);
     let all = ["remove downloads", "remove downloads", "remove corpora"];
-    assert_eq!(actions(&zoo, &["--downloads"]), all);
-    zoo.ends_with(0, &["cache", "gc", "--downloads", "--older", "1", "--yes"]);
+    assert_eq!(actions(&zoo, &["--downloads", "--force"]), all);
+    zoo.ends_with(0, &["cache", "gc", "--downloads", "--force", "--older", "1", "--yes"]);
     assert!(other.exists(), "it was written today");
-    let rows =
-        &zoo.ends_with(0, &["cache", "gc", "--downloads", "--yes", "--format", "json"]).json()["entries"];
+    let call = ["cache", "gc", "--downloads", "--force", "--yes", "--format", "json"];
+    let rows = &zoo.ends_with(0, &call).json()["entries"];
     let whys: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["why"].as_str().unwrap()).collect();
     assert_eq!((whys[0], whys[2]), ("a process fetches it", "a process unpacks c.tgz"));
     assert!(part.exists() && member.exists() && !other.exists() && !record.exists());
     drop(locks);
-    zoo.ends_with(0, &["cache", "gc", "--downloads", "--yes"]);
+    zoo.ends_with(0, &["cache", "gc", "--downloads", "--force", "--yes"]);
     assert!(!part.exists() && !part.parent().unwrap().exists() && !member.exists());
 }
 
@@ -409,7 +412,7 @@ fn an_interrupted_removal_leaves_entries_complete_or_gone() {
     // Entries enough that the process is killed among them.
     for number in 0..400 {
         for file in 0..20 {
-            zoo.file(&format!("prepared/withdrawn-{number:03}-0123456789ab/{file}"), "x");
+            zoo.file(&format!("prepared/withdrawn-{number:03}-0123456789ab/{file}.jsonl"), "x");
         }
     }
     let mut child = zoo.command(&["cache", "gc", "--yes", "--quiet", "--format", "json"]);
@@ -435,4 +438,77 @@ fn an_interrupted_removal_leaves_entries_complete_or_gone() {
     let names =
         fs::read_dir(zoo.home()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| !name.starts_with('.')));
+}
+
+/// What a run needs is kept, also if it cannot be read or lies behind a link, and what is not zoo's.
+#[cfg(unix)]
+#[test]
+fn data_of_runs_that_are_linked_or_damaged_is_kept() {
+    let zoo = Zoo::new();
+    let run = reversal(&zoo);
+    zoo.file("prepared/notes/thesis.txt", "years of work");
+    zoo.file("prepared/withdrawn-corpus-0123456789ab/thesis.txt", "years of work");
+    let rows = |options: &[&str]| -> Vec<[String; 4]> {
+        plan(&zoo, options).into_iter().filter(|row| row[1] == "prepared").collect()
+    };
+    let kept = |options: &[&str], why: &str| {
+        let rows = rows(options);
+        let own = rows.iter().find(|row| row[2].starts_with("own-")).unwrap();
+        assert!(own[0] == "keep" && own[3].contains(why), "{rows:?}");
+    };
+    kept(&["--prepared"], "run reversal-transformer.smoke");
+    for name in ["notes", "withdrawn-corpus-0123456789ab"] {
+        let rows = rows(&["--prepared", "--force"]);
+        let row = rows.iter().find(|row| row[2] == name).unwrap();
+        assert_eq!((row[0].as_str(), row[3].as_str()), ("keep", "it is not a folder of zoo"));
+    }
+    assert!(!plan(&zoo, &[]).iter().any(|row| row[0] == "remove"));
+
+    // The folder of runs is on another disk.
+    let elsewhere = Zoo::new();
+    let moved = elsewhere.home().join("runs");
+    fs::rename(zoo.home().join("runs"), &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, zoo.home().join("runs")).unwrap();
+    kept(&["--prepared"], "run reversal-transformer.smoke");
+    assert!(
+        !plan(&zoo, &["--runs", "--keep", "1", "--checkpoints", "--force"])
+            .iter()
+            .any(|row| row[0] == "remove")
+    );
+    fs::remove_file(zoo.home().join("runs")).unwrap();
+    fs::rename(&moved, zoo.home().join("runs")).unwrap();
+
+    // A newer zoo writes keys that this one does not know.
+    let recipe = run.join("recipe.toml");
+    let text = fs::read_to_string(&recipe).unwrap();
+    fs::write(&recipe, format!("{text}\n[newer]\nkey = 1\n")).unwrap();
+    kept(&["--prepared"], "cannot be read and may use it");
+}
+
+#[test]
+fn a_run_that_can_continue_is_kept() {
+    let zoo = Zoo::new();
+    let run = reversal(&zoo);
+    fs::remove_file(zoo.home().join("ledger.jsonl")).unwrap();
+    // A newer run of the same arm and seed.
+    let newer = run.with_file_name("fp32-seed1-000000000000");
+    for (path, bytes) in files(&run) {
+        let copy = newer.join(path.strip_prefix(&run).unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::write(copy, bytes).unwrap();
+    }
+    let of_run = |options: &[&str]| {
+        let call = [&["--runs", "--keep", "1"][..], options].concat();
+        let below = run.strip_prefix(zoo.home().join("runs")).unwrap().to_str().unwrap().to_owned();
+        let rows = plan(&zoo, &call);
+        rows.iter()
+            .find(|row| row[1] == "runs" && row[2] == below)
+            .unwrap_or_else(|| panic!("{rows:?}"))
+            .clone()
+    };
+    assert_eq!(of_run(&[])[0], "remove");
+    fs::remove_file(run.join("trained.json")).unwrap();
+    let row = of_run(&[]);
+    assert_eq!((row[0].as_str(), row[3].as_str()), ("keep", "needed: the run is interrupted"));
+    assert_eq!(of_run(&["--force"])[0], "remove");
 }

@@ -11,8 +11,6 @@ use crate::context::Context;
 /// A file of a run's folder that was compared with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared {
-    /// Path of the run below the home's folder of runs, as the record has it.
-    pub folder: String,
     /// Path of the file.
     pub path: PathBuf,
     /// Number of the record.
@@ -35,9 +33,14 @@ pub fn disagreements(context: &Context, entries: &[Entry]) -> Vec<Disagreement> 
 }
 
 /// Every file of the home's runs that a record has a digest of, compared with the newest record of
-/// its run.
-pub fn compared(context: &Context, entries: &[Entry]) -> Vec<Compared> {
-    newest(entries).flat_map(|(entry, run)| of_run(&context.runs_dir(), entry, run)).collect()
+/// its run. `is_read` says whether to read a folder, given by its path below the folder of runs.
+pub fn compared<'e>(
+    context: &'e Context,
+    entries: &'e [Entry],
+    is_read: impl Fn(&str) -> bool + 'e,
+) -> impl Iterator<Item = Compared> + 'e {
+    let chosen = newest(entries).filter(move |(_, run)| is_read(&run.folder));
+    chosen.flat_map(|(entry, run)| of_run(&context.runs_dir(), entry, run))
 }
 
 /// Each run with its newest record, the newest first.
@@ -50,12 +53,7 @@ fn newest(entries: &[Entry]) -> impl Iterator<Item = (&Entry, &RunRecord)> {
 fn of_run(runs: &Path, entry: &Entry, run: &RunRecord) -> Vec<Compared> {
     let record = &entry.record;
     let below = Path::new(&run.folder);
-    let compared = |path: PathBuf, fault: Option<String>| Compared {
-        folder: run.folder.clone(),
-        path,
-        sequence: entry.sequence,
-        fault,
-    };
+    let compared = |path: PathBuf, fault: Option<String>| Compared { path, sequence: entry.sequence, fault };
     if run.folder.is_empty() || !below.components().all(|step| matches!(step, Component::Normal(_))) {
         let fault = format!("the path {} points outside the folder of runs", run.folder);
         return vec![compared(runs.to_owned(), Some(fault))];

@@ -23,6 +23,9 @@ use crate::runs::{State, state_of};
 /// their record.
 const UNRECORDED: Duration = Duration::from_secs(3600);
 
+/// Why data of an unknown corpus is kept.
+const NOT_AGAIN: &str = "no corpus of this program has it, so it cannot be fetched again";
+
 /// Maximum number of names in a text.
 const MOST_NAMED: usize = 3;
 
@@ -123,8 +126,10 @@ impl Lister<'_> {
                 (true, false) => "unfinished".to_owned(),
                 (false, false) => format!("unfinished, {}", named("corpus", "corpora", &corpora)),
             };
-            entry.needed = needed_by(&users);
-            entry.busy = users.busy.then(|| "a process works on a run with this data".to_owned());
+            self.used_by(&users, &mut entry);
+            if corpora.is_empty() && download.was_complete() {
+                entry.needed.push(NOT_AGAIN.to_owned());
+            }
             entry.subject = Subject::Download(download.place);
             found.push(entry);
         }
@@ -163,8 +168,10 @@ impl Lister<'_> {
                 true => recipes(&users),
                 false => "no corpus of this program".to_owned(),
             };
-            entry.needed = needed_by(&users);
-            entry.busy = users.busy.then(|| "a process works on a run with this data".to_owned());
+            self.used_by(&users, &mut entry);
+            if !CorpusDefinition::names().contains(&name.as_str()) {
+                entry.needed.push(NOT_AGAIN.to_owned());
+            }
             entry.subject = Subject::Corpus(name);
             found.push(entry);
         }
@@ -175,6 +182,12 @@ impl Lister<'_> {
             let name = shown(path.strip_prefix(self.context.prepared_dir()).unwrap_or(&path));
             let users = self.needs.prepared.get(&path).cloned().unwrap_or_default();
             let mut entry = self.entry(Kind::Prepared, name.clone(), vec![path]);
+            if !is_of_zoo(&entry.paths[0], &name) {
+                entry.of = "not zoo's".to_owned();
+                entry.busy = Some("it is not a folder of zoo".to_owned());
+                found.push(entry);
+                continue;
+            }
             let corpus = corpus_of(&name);
             let is_orphan = corpus == Some(None) && users.recipes.is_empty() && users.runs.is_empty();
             entry.of = match corpus {
@@ -183,15 +196,29 @@ impl Lister<'_> {
                 Some(Some(corpus)) => format!("corpus {corpus}, no built-in recipe"),
                 _ => "no built-in recipe".to_owned(),
             };
-            entry.needed = needed_by(&Users { records: BTreeSet::new(), ..users.clone() });
-            entry.busy = users.busy.then(|| "a process works on a run with this data".to_owned());
+            self.used_by(&Users { records: BTreeSet::new(), ..users.clone() }, &mut entry);
+            let is_orphan = is_orphan && self.needs.unread.runs.is_empty();
             entry.subject = Subject::Prepared { is_orphan };
             found.push(entry);
         }
     }
 
+    /// What needs data with these users. Runs that cannot be read may need it too.
+    fn used_by(&self, users: &Users, entry: &mut Entry) {
+        let unread: Vec<&String> = self.needs.unread.runs.iter().collect();
+        entry.needed = needed_by(users);
+        if !unread.is_empty() {
+            entry.needed.push(format!("{} cannot be read and may use it", named("run", "runs", &unread)));
+        }
+        entry.busy = match (users.busy, self.needs.unread.busy) {
+            (true, _) => Some("a process works on a run with this data".to_owned()),
+            (false, true) => Some("a process works on a run that cannot be read".to_owned()),
+            (false, false) => None,
+        };
+    }
+
     fn checkpoints(&self, found: &mut Vec<Entry>) {
-        for run in &self.needs.runs {
+        for run in self.needs.own_runs() {
             let folder = run.found.folder.join("checkpoints");
             let files: Vec<PathBuf> =
                 paths_in(&folder).into_iter().filter(|path| !self.except.contains(path)).collect();
@@ -200,7 +227,7 @@ impl Lister<'_> {
             }
             let subject = subject(run);
             let Subject::Run { state, .. } = &subject else { continue };
-            let (needed, rest, why) = match can_lose_checkpoints(*state) {
+            let (needed, rest, why) = match has_ended(*state) {
                 true => split(&folder, files),
                 false => (files, Vec::new(), format!("the run is {}", state.word())),
             };
@@ -222,7 +249,7 @@ impl Lister<'_> {
     fn runs(&self, found: &mut Vec<Entry>) {
         let busy_names = self.needs.busy_names();
         let mut folders = BTreeSet::new();
-        for run in &self.needs.runs {
+        for run in self.needs.own_runs() {
             let below = run.found.below();
             let mut entry = self.entry(Kind::Runs, run.name.clone(), vec![run.found.folder.clone()]);
             // The checkpoints are a kind of their own.
@@ -230,10 +257,13 @@ impl Lister<'_> {
             entry.extent.files = entry.extent.files.saturating_sub(checkpoints.files);
             entry.extent.bytes = entry.extent.bytes.saturating_sub(checkpoints.bytes);
             entry.subject = subject(run);
+            entry.needed = records(self.needs.recorded.get(&below)).into_iter().collect();
             if let Subject::Run { state, .. } = &entry.subject {
                 entry.of = state.word();
+                if !has_ended(*state) {
+                    entry.needed.push(format!("the run is {}", state.word()));
+                }
             }
-            entry.needed = records(self.needs.recorded.get(&below)).into_iter().collect();
             let began: Vec<&String> = self.needs.origins.get(&below).into_iter().flatten().collect();
             if !began.is_empty() {
                 entry.needed.push(format!("its weights began {}", named("run", "runs", &began)));
@@ -388,15 +418,29 @@ fn corpus_of(folder: &str) -> Option<Option<&'static str>> {
     Some(names.filter(of).max_by_key(|name| name.len()))
 }
 
-/// Whether files of a run's checkpoints may be useless: training ended, and cannot continue.
-fn can_lose_checkpoints(state: State) -> bool {
+/// Whether a folder of prepared data is one that zoo made: it has the form of such a name, and a list.
+fn is_of_zoo(folder: &Path, name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    // A share of the recordings is named by its sizes.
+    let parts = match parts.as_slice() {
+        [first @ .., "first", train, eval] if is_number(train) && is_number(eval) => first,
+        all => all,
+    };
+    let is_key = |part: &str| part.len() == 12 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has_form = parts.len() > 1 && parts.last().is_some_and(|part| *part == "recordings" || is_key(part));
+    has_form && paths_in(folder).iter().any(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+}
+
+/// Whether training ended and cannot continue. Files of the checkpoints of such a run may be useless.
+pub fn has_ended(state: State) -> bool {
     matches!(state, State::Trained | State::Evaluated | State::Diverged)
 }
 
 /// The files that an ended run needs to be evaluated, the others, and why the former are needed.
 fn split(folder: &Path, files: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<PathBuf>, String) {
     let newest = CheckpointFolder::new(folder).states().ok().and_then(|states| states.into_iter().next());
-    let Some(newest) = newest else { return (files, Vec::new(), "there is no state to read".to_owned()) };
+    let Some(newest) = newest else { return (files, Vec::new(), "the run has no state".to_owned()) };
     let Ok(Some(state)) = read_state(&newest) else {
         return (files, Vec::new(), "the newest state cannot be read".to_owned());
     };

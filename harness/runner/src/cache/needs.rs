@@ -25,6 +25,9 @@ pub struct NamedRun {
     pub name: String,
     /// Whether a process trains or evaluates it.
     pub activity: Activity,
+    /// Whether its folder, or one above it in the folder of runs, is a symbolic link. Such a run needs
+    /// its data, and is not an entry.
+    pub is_linked: bool,
 }
 
 /// What needs a corpus or a folder of prepared data.
@@ -57,6 +60,8 @@ pub struct Needs {
     pub kept: BTreeMap<String, BTreeSet<u64>>,
     /// Names of the runs that began with the weights of a run.
     pub origins: BTreeMap<String, BTreeSet<String>>,
+    /// Runs whose data is unknown, because they cannot be read: they may need any of it.
+    pub unread: Users,
 }
 
 /// Where the data of a run or recipe lies.
@@ -66,17 +71,19 @@ struct Data {
     prepared: Option<PathBuf>,
 }
 
-/// The runs of a home, newest first. Symbolic links are not followed.
+/// The runs of a home, newest first, with those behind symbolic links.
 pub fn runs(context: &Context) -> Vec<NamedRun> {
     let folder = context.runs_dir();
-    if is_link(&folder) {
-        return Vec::new();
-    }
     let found = all(&folder);
     let names = called(&found);
-    let real = |found: &Found| !is_link(&found.folder) && !found.folder.parent().is_some_and(is_link);
-    let named = found.into_iter().zip(names).filter(|(found, _)| real(found));
-    named.map(|(found, name)| NamedRun { activity: Activity::of(&found.folder), found, name }).collect()
+    let named = |(found, name): (Found, String)| NamedRun {
+        activity: Activity::of(&found.folder),
+        is_linked: [&folder, &found.folder].into_iter().any(|path| is_link(path))
+            || found.folder.parent().is_some_and(is_link),
+        found,
+        name,
+    };
+    found.into_iter().zip(names).map(named).collect()
 }
 
 impl Needs {
@@ -133,11 +140,15 @@ impl Needs {
         let mut origins: Vec<(Origin, String)> = Vec::new();
         let mut users: Vec<(Data, String, bool)> = Vec::new();
         for (run, opened) in self.runs.iter().zip(opened) {
-            let Some((card, recipe)) = opened.map(|(run, recipe)| (run.card, recipe)) else { continue };
+            let busy = run.activity != Activity::Idle;
+            let Some((card, recipe)) = opened.map(|(run, recipe)| (run.card, recipe)) else {
+                self.unread.runs.insert(run.name.clone());
+                self.unread.busy |= busy;
+                continue;
+            };
             let corpus = recipe.data().corpus_to_fetch().map(str::to_owned);
             // The recipe's own files may be gone, and then no data is prepared from them again.
             let prepared = tasks::of(&recipe).prepared_folder(context, &card.base).ok().flatten();
-            let busy = run.activity != Activity::Idle;
             users.push((Data { corpus, prepared }, run.name.clone(), busy));
             origins.extend(card.transfer.map(|origin| (origin, run.name.clone())));
         }
@@ -187,6 +198,11 @@ impl Needs {
     pub fn busy_names(&self) -> BTreeSet<&str> {
         let busy = self.runs.iter().filter(|run| run.activity != Activity::Idle);
         busy.map(|run| run.found.name.as_str()).collect()
+    }
+
+    /// The runs that are entries of the home.
+    pub fn own_runs(&self) -> impl Iterator<Item = &NamedRun> {
+        self.runs.iter().filter(|run| !run.is_linked)
     }
 
     /// The users of the corpora that have a downloaded file.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use super::entries::{Entry, Subject};
+use super::entries::{Entry, Subject, has_ended};
 use super::kind::Kind;
 
 /// Seconds of a day.
@@ -39,10 +39,11 @@ pub fn plan(entries: Vec<Entry>, choice: &Choice, now: SystemTime) -> Vec<Planne
     let mut planned = Vec::new();
     for entry in entries {
         let place = match &entry.subject {
-            Subject::Run { group: Some(group), .. } if entry.kind == Kind::Runs => {
+            Subject::Run { group: Some(group), state, .. } if entry.kind == Kind::Runs => {
                 let place = places.entry(group.clone()).or_default();
-                *place += 1;
-                Some(*place)
+                // A run that has not ended does not stand in for one that has.
+                *place += usize::from(has_ended(*state));
+                Some(*place + usize::from(!has_ended(*state)))
             }
             _ => None,
         };
@@ -197,6 +198,22 @@ mod tests {
         assert_eq!(removed(&entries, &Choice { force: true, ..choice(2) }), ["old"]);
         let unknown = Subject::Run { folder: PathBuf::from("x"), group: None, state: State::Damaged };
         assert_eq!(removed(&[Entry { subject: unknown, ..run("x", 1, 90) }], &choice(1)), [""; 0]);
+    }
+
+    #[test]
+    fn a_run_that_has_not_ended_does_not_take_the_place_of_one_that_has() {
+        let begun = |name: &str| {
+            let subject = Subject::Run {
+                folder: PathBuf::from(name),
+                group: Some(("toy".to_owned(), "fp32".to_owned(), 1)),
+                state: State::Interrupted,
+            };
+            let needed = vec!["the run is interrupted".to_owned()];
+            Entry { subject, needed, ..run(name, 1, 1) }
+        };
+        let entries = [begun("begun"), run("new", 1, 5), run("old", 1, 9)];
+        let choice = Choice { keep: Some(1), ..of(&[Kind::Runs]) };
+        assert_eq!(removed(&entries, &choice), ["old"]);
     }
 
     #[test]

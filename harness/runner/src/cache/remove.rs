@@ -1,5 +1,5 @@
 //! Removal of entries. Everything is renamed into a temporary folder of the home first, and deleted
-//! from there: after an interruption, an entry is either complete or gone. A later call deletes what
+//! from there: after an interruption, each file or folder of an entry is complete or gone. A later call deletes what
 //! is left in the folder.
 
 use std::fs::{self, File, TryLockError};
@@ -56,7 +56,13 @@ pub fn remove(context: &Context, entry: &Entry) -> Result<Removal> {
         match fs::rename(path, trash.path().join(number.to_string())) {
             // Another process removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(moved(path, &error)),
+            Err(error) => {
+                // The entry stays complete: what was moved goes back.
+                for (number, path) in entry.paths.iter().enumerate().take(number) {
+                    let _ = fs::rename(trash.path().join(number.to_string()), path);
+                }
+                return Err(moved(path, &error));
+            }
             Ok(()) => {}
         }
     }

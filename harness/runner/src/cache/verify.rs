@@ -1,7 +1,7 @@
 //! Reads files of the home again and compares them with their recorded digests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::fetch::{self, FetchError, Source, kept_downloads, sha256_file};
@@ -149,7 +149,7 @@ impl Checker<'_> {
             let Ok(definition) = CorpusDefinition::find(&name) else {
                 self.checked
                     .notes
-                    .push(format!("{} is no corpus of this program", self.context.shown(&folder)));
+                    .push(format!("{} is not a corpus of this program", self.context.shown(&folder)));
                 continue;
             };
             for check in definition.verify_unpacked(&home, &*self.context.progress) {
@@ -193,13 +193,13 @@ impl Checker<'_> {
         for run in self.idle_runs() {
             self.context.check_stop()?;
             let Ok((opened, _)) = Run::open(&run.found.folder) else { continue };
-            self.checkpoints_of(&run, &opened);
+            self.checkpoints_of(&opened);
         }
         self.context.progress.end_stage();
         Ok(())
     }
 
-    fn checkpoints_of(&mut self, named: &NamedRun, run: &Run) {
+    fn checkpoints_of(&mut self, run: &Run) {
         let again = format!(
             "restore it from a copy, or remove {} and train the run again",
             self.context.shown(&run.folder)
@@ -225,7 +225,7 @@ impl Checker<'_> {
         };
         let mend = match &trained {
             Some(_) => again.clone(),
-            None => format!("`zoo reproduce {}` continues from an older state", named.found.name),
+            None => "the command that trained the run continues from an older state".to_owned(),
         };
         let last = trained.and_then(|trained| trained.last_state);
         let last = last.map(|last| folder.path().join(last.file)).filter(|last| !last.exists());
@@ -276,16 +276,18 @@ impl Checker<'_> {
     /// Compares the folders of runs with their records, as `zoo ledger recheck` does.
     fn recorded_runs(&mut self, idle: &[NamedRun], entries: &[LedgerEntry]) -> Result<()> {
         let idle: BTreeSet<String> = idle.iter().map(|run| run.found.below()).collect();
-        for compared in run_folders::compared(self.context, entries) {
+        // A path that leads out of the folder of runs is a fault of its record, and is not read.
+        let leads_out =
+            |folder: &str| !Path::new(folder).components().all(|step| matches!(step, Component::Normal(_)));
+        let is_read = |folder: &str| idle.contains(folder) || leads_out(folder);
+        for compared in run_folders::compared(self.context, entries, is_read) {
             self.context.check_stop()?;
-            if idle.contains(&compared.folder) {
-                let failure = compared.fault.map_or(Ok(()), |why| Err(Failure::new(Exit::Damaged, why)));
-                let mend = format!(
-                    "restore it from a copy: record {} has its digest, and nothing else has this result",
-                    compared.sequence
-                );
-                self.note(&compared.path, failure, &mend);
-            }
+            let failure = compared.fault.map_or(Ok(()), |why| Err(Failure::new(Exit::Damaged, why)));
+            let mend = format!(
+                "restore it from a copy: record {} has its digest, and nothing else has this result",
+                compared.sequence
+            );
+            self.note(&compared.path, failure, &mend);
         }
         Ok(())
     }

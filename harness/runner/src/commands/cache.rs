@@ -248,8 +248,8 @@ fn planned(context: &Context, choice: &Choice) -> Result<Vec<Planned>> {
     Ok(plan(entries(context, &kinds, &needs), choice, SystemTime::now()))
 }
 
-/// Removes what the plan says. Entries that a process began to use, and those after Ctrl-C or a
-/// failure, are kept, and the plan is corrected.
+/// Removes what the plan says. Entries that a process began to use, those after Ctrl-C, and those that
+/// cannot be removed are kept, and the plan is corrected.
 fn carry_out(context: &Context, planned: &mut [Planned]) -> Vec<Failure> {
     let mut failures = Vec::new();
     for one in planned.iter_mut().filter(|one| one.remove) {
