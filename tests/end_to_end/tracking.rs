@@ -174,14 +174,14 @@ fn a_run_is_tracked_while_it_trains_and_afterwards_with_the_same_bytes() {
     zoo.ends_with(0, &["track", "@last", "--tensorboard", "after/tb"]);
     assert_eq!(files(&zoo.home().join("after")), before);
 
-    mlflow(&zoo, &run, &found);
+    mlflow(&zoo, &found);
     regrown(&zoo, &run, &after);
     judged(&zoo, bleu);
     outside(&zoo, &run);
 }
 
 /// MLflow's files have the same values.
-fn mlflow(zoo: &Zoo, run: &Path, scalars: &BTreeMap<String, Vec<(u64, f64, f32)>>) {
+fn mlflow(zoo: &Zoo, scalars: &BTreeMap<String, Vec<(u64, f64, f32)>>) {
     let store = zoo.home().join("live/mlruns");
     let found = files(&store);
     let ends: Vec<&PathBuf> = found.keys().filter(|path| path.ends_with("meta.yaml")).collect();
@@ -210,7 +210,6 @@ fn mlflow(zoo: &Zoo, run: &Path, scalars: &BTreeMap<String, Vec<(u64, f64, f32)>
         "{meta}"
     );
     assert!(!meta.contains("end_time: null"), "{meta}");
-    assert!(run.exists());
 }
 
 /// A log that grew is appended to; one that lost lines gets a new file in the place of the old one.
@@ -245,11 +244,11 @@ fn regrown(zoo: &Zoo, run: &Path, file: &Path) {
 fn outside(zoo: &Zoo, run: &Path) {
     let (card, log) = (run.join("run.json"), run.join("log.jsonl"));
     let (text, mut lines) = (fs::read_to_string(&card).unwrap(), fs::read_to_string(&log).unwrap());
-    lines.push_str("{\"event\":\"train\",\"update\":21,\"terms\":{\"../../../../../out\":{\"mean\":1.0}}}\n");
+    lines.push_str("{\"event\":\"train\",\"update\":21,\"terms\":{\"../../../../../../../out\":{\"mean\":1.0},\"../../../../../../near\":{\"mean\":1.0}}}\n");
     fs::write(&log, lines).unwrap();
     let run = run.to_str().unwrap();
     zoo.ends_with(0, &["track", run, "--mlflow", "deep/mlruns"]);
-    assert!(!zoo.home().join("deep/out").exists() && !zoo.home().join("out").exists());
+    assert!(!zoo.home().join("deep/near").exists() && !zoo.home().join("out").exists());
     fs::write(&card, text.replace("\"mixed\"", "\"../../../x\"")).unwrap();
     let ended = zoo.ends_with(7, &["track", run, "--tensorboard", "deep/tb"]);
     ended.says("is not a name of a folder");
@@ -269,6 +268,13 @@ fn judged(zoo: &Zoo, bleu: f64) {
     );
     let metric = ["--mlflow", "live/mlruns", "--metric", "test/beam5/bleu", "--as-given"];
     assert_eq!(of(&metric).json()["claims"][0]["verdict"]["measured"].as_f64(), Some(bleu));
+    // One run is one seed, however often it is named.
+    let twice = ["--tensorboard", "live/tb", "--tensorboard", "live", "--tag", "test/beam5/bleu"];
+    of(&twice).says("are the same");
+    of(&["--mlflow", "live/mlruns", "--mlflow", "live/mlruns", "--metric", "test/beam5/bleu"])
+        .says("are the same");
+    let best = of(&[&tag[..], &["--at", "best"]].concat()).json();
+    assert!(best["notes"][0].as_str().unwrap().starts_with("--at best: "), "{best}");
     let text = zoo.run(&[&claims[..], &tag, &["--at", "best"]].concat());
     assert!(text.stdout.contains("\nSCORES\nrun"), "{}", text.stdout);
     assert!(text.stderr.contains("--at best: each score is the best"), "{}", text.stderr);

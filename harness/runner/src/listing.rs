@@ -37,14 +37,15 @@ pub struct Trained {
     pub hardware: Option<String>,
 }
 
-/// Order in which an outcome stands for a kind of statement.
+/// Order in which an outcome stands for a kind of statement. REPRODUCED stands only for a recipe whose
+/// claims are all reproduced.
 const WORST_FIRST: [Outcome; 6] = [
     Outcome::NotReproduced,
     Outcome::Inconclusive,
-    Outcome::Reproduced,
     Outcome::NotComparable,
     Outcome::NotRun,
     Outcome::NotJudgeable,
+    Outcome::Reproduced,
 ];
 
 /// The outcome that stands for a recipe.
@@ -65,10 +66,19 @@ impl Listed<'_> {
     pub fn headline(&self) -> Option<Headline> {
         let counts = Statement::ALL.into_iter().zip(self.counts.statements);
         let (statement, claims) = counts.into_iter().find(|(_, claims)| *claims > 0)?;
-        let tally = self.outcomes.of(statement);
-        let outcome = WORST_FIRST.into_iter().find(|outcome| tally.of(*outcome) > 0)?;
-        Some(Headline { statement, outcome, count: tally.of(outcome), claims })
+        headline(self.outcomes.of(statement), statement, claims)
     }
+}
+
+/// The outcome that stands for `claims` claims of a kind. Claims whose verdicts do not count are not in
+/// the tally, and stand as not run.
+fn headline(tally: &Tally, statement: Statement, claims: u64) -> Option<Headline> {
+    let of = |outcome: Outcome| match outcome {
+        Outcome::NotRun => tally.of(outcome) + claims.saturating_sub(tally.count()),
+        outcome => tally.of(outcome),
+    };
+    let outcome = WORST_FIRST.into_iter().find(|outcome| of(*outcome) > 0)?;
+    Some(Headline { statement, outcome, count: of(outcome), claims })
 }
 
 /// The recipes with what the ledgers of project and home have on them.
@@ -119,4 +129,26 @@ fn trained(record: &Record) -> Option<Trained> {
     let run = record.runs.first()?;
     let seconds = *record.durations.get(&format!("train {} seed {}", run.arm, run.seed))?;
     Some(Trained { arm: run.arm.clone(), seconds, hardware: record.hardware.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_headline_is_the_worst_outcome_and_reproduced_only_if_all_are() {
+        let of = |outcomes: &[Outcome], claims: u64| {
+            let mut tally = Tally::default();
+            outcomes.iter().for_each(|outcome| tally.add(*outcome));
+            headline(&tally, Statement::Published, claims).map(|found| (found.outcome, found.count))
+        };
+        use Outcome::{Inconclusive, NotComparable, NotReproduced, NotRun, Reproduced};
+        assert_eq!(of(&[Reproduced, Reproduced], 2), Some((Reproduced, 2)));
+        assert_eq!(of(&[Reproduced, NotRun, NotRun], 3), Some((NotRun, 2)));
+        assert_eq!(of(&[Reproduced, NotComparable, NotRun], 3), Some((NotComparable, 1)));
+        assert_eq!(of(&[Reproduced, Inconclusive, NotReproduced], 3), Some((NotReproduced, 1)));
+        // The verdict on one claim is of a working tree with changes, and does not count.
+        assert_eq!(of(&[Reproduced], 2), Some((NotRun, 1)));
+        assert_eq!(of(&[], 0), None);
+    }
 }

@@ -96,7 +96,7 @@ pub fn run(context: &Context, args: &JudgeArgs) -> Result<Exit> {
     } else {
         context.progress.note("not recorded; --record writes these verdicts to the ledger");
     }
-    print(context, document.name(), &judged, &taken.scores)?;
+    print(context, document.name(), &judged, &taken)?;
     Ok(Exit::of_verdicts(judged.iter().map(|one| &one.verdict)))
 }
 
@@ -149,7 +149,7 @@ fn notes(source: &Source<'_>, taken: &TakenScores) -> Vec<String> {
     std::iter::once(source.words()).chain(scores).chain(taken.notes.iter().cloned()).collect()
 }
 
-fn print(context: &Context, recipe: &str, judged: &[Judged<'_>], taken: &[Taken]) -> Result<()> {
+fn print(context: &Context, recipe: &str, judged: &[Judged<'_>], taken: &TakenScores) -> Result<()> {
     let shown: Vec<(&Judged<'_>, Verdict)> =
         judged.iter().map(|one| (one, listed(one.claim, &one.verdict))).collect();
     match context.format {
@@ -159,9 +159,9 @@ fn print(context: &Context, recipe: &str, judged: &[Judged<'_>], taken: &[Taken]
             });
             let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).lines();
             let mut text = format!("{}\n{}\n", by_statement(texts, "\n"), summary.join("\n"));
-            if !taken.is_empty() {
+            if !taken.scores.is_empty() {
                 let mut table = output::columns(["run", "#step", "#score"]);
-                for one in taken {
+                for one in &taken.scores {
                     let step = Cell::of(one.step.to_string(), one.step);
                     table.push(vec![Cell::words(one.run.clone()), step, Cell::number(Some(one.score))]);
                 }
@@ -183,7 +183,7 @@ fn print(context: &Context, recipe: &str, judged: &[Judged<'_>], taken: &[Taken]
             let summary = ByStatement::of_verdicts(shown.iter().map(|(_, verdict)| verdict)).json();
             output::write_document(
                 "judge",
-                &json!({ "recipe": recipe, "claims": all, "summary": summary, "scores": taken }),
+                &json!({ "recipe": recipe, "claims": all, "summary": summary, "scores": taken.scores, "notes": taken.notes }),
             )
         }
         Format::Csv | Format::Md => {

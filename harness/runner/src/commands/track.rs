@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
 use zoo_results::exit::Exit;
 
 use crate::cli::TrackArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::output::{self, Cell};
+use crate::output::{self, Cell, Format};
 use crate::run::folder::Run;
 use crate::runs::{all, folder_of};
 use crate::tracking::track;
@@ -28,21 +29,24 @@ pub fn run(context: &Context, args: &TrackArgs) -> Result<Exit> {
     if runs.is_empty() {
         context.progress.note("this home has no runs; `zoo reproduce RECIPE` makes one");
     }
+    let mut notes = Vec::new();
+    let mut note = |text: String| {
+        context.progress.note(&text);
+        notes.push(text);
+    };
     let mut table = output::columns(["run", "tracker", "#values", "written", "folder"]);
     for run in runs {
         context.check_stop()?;
         let found = match track(&folders, &run) {
             Ok(found) => found,
             // One damaged run of a home does not keep the others back.
-            Err(failure) if args.all && failure.exit == Exit::Damaged => {
-                context.progress.note(&format!("{} is left out: {failure}", context.shown(&run)));
+            Err(failure) if args.all && matches!(failure.exit, Exit::Damaged | Exit::Data) => {
+                note(format!("{} is left out: {failure}", context.shown(&run)));
                 continue;
             }
             Err(failure) => return Err(failure),
         };
-        for note in &found.missing {
-            context.progress.note(note);
-        }
+        found.missing.iter().cloned().for_each(&mut note);
         for (tracker, folder, changed) in &found.places {
             table.push(vec![
                 Cell::words(found.run.clone()),
@@ -53,6 +57,9 @@ pub fn run(context: &Context, args: &TrackArgs) -> Result<Exit> {
             ]);
         }
     }
-    output::write_table("track", "runs", &table, context.format)?;
+    match context.format {
+        Format::Json => output::write_document("track", &json!({ "runs": table.objects(), "notes": notes }))?,
+        format => output::write(&table.render(format))?,
+    }
     Ok(Exit::Ok)
 }

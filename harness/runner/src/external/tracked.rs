@@ -79,14 +79,16 @@ impl Source<'_> {
             }
             found.extend(all.into_iter().map(|series| (folder.display().to_string(), series)));
         }
+        different(&found)?;
         let mut taken = TakenScores::default();
         let several = self.tensorboard.len() + self.mlflow.len() > 1;
         for (folder, series) in found {
             let run = if several { format!("{folder}: {}", series.run) } else { series.run.clone() };
             let Some(point) = series.score(self.at, direction) else {
+                let why = if series.points.is_empty() { "it has no values" } else { "it is not finite" };
                 return Err(Failure::new(
                     Exit::Data,
-                    format!("the run {run} in {folder} has no score: it is not finite"),
+                    format!("the run {run} in {folder} has no score: {why}"),
                 )
                 .hint("name the folders of the other runs; a run that diverged has no score to judge"));
             };
@@ -112,5 +114,51 @@ impl Source<'_> {
         let at = if self.at == At::Best { "best" } else { "last" };
         let times = if self.times == 1.0 { String::new() } else { format!(", times {}", self.times) };
         format!("{what}, {at} value of each run{times}")
+    }
+}
+
+/// Fails if a run was found twice: by folders that overlap, or as a copy with the same values. Runs are
+/// independent, so that counting one twice makes a verdict look surer than it is.
+fn different(found: &[(String, Series)]) -> Result<()> {
+    let place = |series: &Series| series.folder.canonicalize().unwrap_or_else(|_| series.folder.clone());
+    let same = |one: &Series, other: &Series| {
+        let bits = |series: &Series| -> Vec<(i64, u64)> {
+            series.points.iter().map(|point| (point.step, point.value.to_bits())).collect()
+        };
+        // A single value can be equal by chance.
+        place(one) == place(other) || one.points.len() > 1 && bits(one) == bits(other)
+    };
+    for (at, (folder, series)) in found.iter().enumerate() {
+        if let Some((_, other)) = found[..at].iter().find(|(_, other)| same(other, series)) {
+            let message = format!("the runs {} and {} in {folder} are the same", other.run, series.run);
+            return Err(Failure::usage(message).hint("name each folder once; runs must have different seeds"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracking::series::Point;
+
+    #[test]
+    fn a_run_is_not_counted_twice() {
+        let root = tempfile::tempdir().unwrap();
+        let series = |folder: &str, values: &[f64]| {
+            let points = (1..).zip(values).map(|(step, &value)| Point { step, value }).collect();
+            let folder = root.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            ("T".to_owned(), Series { run: "r".into(), folder, points, notes: Vec::new() })
+        };
+        assert!(different(&[series("a", &[1.0, 2.0]), series("b", &[1.0, 2.5])]).is_ok());
+        assert!(different(&[series("a", &[1.0]), series("b", &[1.0])]).is_ok(), "equal by chance");
+        for twice in [
+            [series("a", &[1.0]), series("./a", &[1.0])],
+            [series("a", &[1.0, 2.0]), series("copy", &[1.0, 2.0])],
+        ] {
+            let error = different(&twice).unwrap_err().to_string();
+            assert!(error.contains("are the same"), "{error}");
+        }
     }
 }

@@ -23,8 +23,6 @@ pub struct Course {
     pub started: f64,
     /// Time of the last line.
     pub now: f64,
-    /// Whether training ended.
-    pub ended: bool,
     sessions: u32,
     /// Unit of the speed.
     unit: String,
@@ -34,7 +32,7 @@ impl Course {
     /// The start of a log. `created` is the time of a first session that does not state it, in
     /// seconds since 1970.
     pub fn new(created: f64) -> Self {
-        Self { started: created, now: created, ended: false, sessions: 0, unit: "tokens".to_owned() }
+        Self { started: created, now: created, sessions: 0, unit: "tokens".to_owned() }
     }
 
     /// The points of a line. Lines without points, and damaged ones, have none.
@@ -64,7 +62,6 @@ impl Course {
             self.started = self.now;
         }
         self.sessions += 1;
-        self.ended = false;
     }
 
     fn points(&self, line: &Value, values: Vec<(String, f64)>) -> Option<Points> {
@@ -109,7 +106,6 @@ impl Course {
 
     /// The end of training, with the loss since the last line of training.
     fn end(&mut self, line: &Value) -> Option<Points> {
-        self.ended = true;
         // The duration of all sessions, with validations and saves.
         if let (1, Some(seconds)) = (self.sessions, line["seconds"].as_f64()) {
             self.now = self.now.max(self.started + seconds);
@@ -179,7 +175,6 @@ mod tests {
         let end = json!({ "event": "end", "update": 9, "updates": 2, "loss": 0.5, "seconds": 60.0 });
         let loss = vec![("train/loss".to_owned(), 0.5)];
         assert_eq!(points(&mut course, end), Some(Points { step: 9, time: 65.0, values: loss }));
-        assert!(course.ended);
         let end = json!({ "event": "end", "update": 9, "updates": 0, "loss": null, "seconds": 60.0 });
         assert_eq!(points(&mut course, end), None);
     }

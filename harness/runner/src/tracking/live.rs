@@ -52,7 +52,7 @@ impl<'a> Live<'a> {
             }),
         };
         if let Err(failure) = followed {
-            self.ctx.progress.note(&format!("the run is not tracked on: {failure}"));
+            self.ctx.progress.note(&format!("tracking of this run stops: {failure}"));
             *state = State::Failed;
         }
     }

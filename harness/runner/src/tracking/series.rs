@@ -1,5 +1,7 @@
 //! Values of a metric over the steps of a run that another program tracked.
 
+use std::path::PathBuf;
+
 use zoo_recipes::Direction;
 
 /// Maximum number of runs in a folder.
@@ -20,6 +22,8 @@ pub struct Point {
 pub struct Series {
     /// Name of the run, as its tracker shows it.
     pub run: String,
+    /// Folder of the run.
+    pub folder: PathBuf,
     /// Values in the order in which they were written.
     pub points: Vec<Point>,
     /// What a reader of the run should know, such as a torn file.
@@ -64,6 +68,7 @@ mod tests {
     fn the_last_value_is_that_of_the_highest_step_and_the_best_one_follows_the_direction() {
         let of = |points: &[(i64, f64)]| Series {
             run: "a".to_owned(),
+            folder: PathBuf::from("a"),
             points: points.iter().map(|&(step, value)| Point { step, value }).collect(),
             notes: Vec::new(),
         };

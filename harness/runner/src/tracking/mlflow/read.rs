@@ -67,22 +67,25 @@ pub fn metric(place: &Path, metric: &str) -> Result<Vec<Series>> {
             let run = keys.get("run_name").filter(|name| !name.is_empty());
             let id = name(&folder);
             let run = run.map_or_else(|| id.clone(), |run| format!("{run} ({id})"));
-            found.push(Series { run, points: points(&file)?, notes: Vec::new() });
+            let (points, notes) = points(&file)?;
+            found.push(Series { run, folder, points, notes });
         }
     }
     found.sort_by(|one, other| one.run.cmp(&other.run));
     Ok(found)
 }
 
-/// The values of a metric's file, in its order: `TIME VALUE [STEP …]` a line.
-fn points(file: &Path) -> Result<Vec<Point>> {
+/// The values of a metric's file, in its order: `TIME VALUE [STEP …]` a line. A last line without its
+/// end is left out with a note: a part of a number is another number.
+fn points(file: &Path) -> Result<(Vec<Point>, Vec<String>)> {
     let reading = |error: &std::io::Error| Failure::io("read", file, error);
     let mut lines = BufReader::new(untrusted::open(file).map_err(|error| reading(&error))?);
     let (mut found, mut line) = (Vec::new(), Vec::new());
     for number in 1_u64.. {
         line.clear();
         let count = lines.by_ref().take(MOST_LINE).read_until(b'\n', &mut line);
-        if count.map_err(|error| reading(&error))? == 0 {
+        let count = count.map_err(|error| reading(&error))?;
+        if count == 0 {
             break;
         }
         let damaged = |why: &str| {
@@ -91,6 +94,10 @@ fn points(file: &Path) -> Result<Vec<Point>> {
         };
         if found.len() == MOST_POINTS {
             return Err(damaged(&format!("it has more than {MOST_POINTS} values")));
+        }
+        if line.last() != Some(&b'\n') && (count as u64) < MOST_LINE {
+            let why = "ends within a line: its writer was stopped, or still writes";
+            return Ok((found, vec![format!("{} {why}", file.display())]));
         }
         let text = std::str::from_utf8(&line).map_err(|_| damaged("it is not UTF-8"))?;
         let mut words = text.split_whitespace();
@@ -102,7 +109,7 @@ fn points(file: &Path) -> Result<Vec<Point>> {
         let step = words.next().map_or(Ok(0), str::parse).map_err(|_| damaged("its step is not a number"))?;
         found.push(Point { step, value });
     }
-    Ok(found)
+    Ok((found, Vec::new()))
 }
 
 /// Folders below one that have a description, sorted.
@@ -164,6 +171,16 @@ mod tests {
         assert_eq!((points[0], points[2], found[0].points[0].step), ((1, 0.25), (3, 0.75), 0));
         assert_eq!((of(&root.path().join("5")).len(), of(&one).len()), (2, 1));
         assert_eq!(metric(root.path(), "val/none").unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_not_a_value() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = run(root.path(), "a1", "", "1 20.5 1\n2 18.5 2\n3 1");
+        let found = metric(root.path(), "val/acc").unwrap().remove(0);
+        assert_eq!((found.points.len(), found.points[1].value), (2, 18.5));
+        assert!(found.notes[0].contains("acc ends within a line"), "{:?}", found.notes);
+        assert_eq!(found.folder, folder);
     }
 
     #[test]

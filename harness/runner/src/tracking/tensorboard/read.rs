@@ -31,22 +31,28 @@ pub fn tag(place: &Path, tag: &str) -> Result<Vec<Series>> {
         return Err(Failure::new(Exit::Data, format!("{} has no event files", place.display()))
             .hint("name a folder that TensorBoard shows; the names of event files contain `tfevents`"));
     }
-    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let (mut found, mut others) = (Vec::<Series>::new(), Vec::new());
+    // Notes on runs without a value, which may have lost it.
+    let mut lost = Vec::new();
     for (folder, files) in &files {
         let below = folder.strip_prefix(place).unwrap_or(folder);
         let run = if below.as_os_str().is_empty() { ".".into() } else { below.display().to_string() };
-        let mut series = Series { run, points: Vec::new(), notes: Vec::new() };
+        let mut series = Series { run, folder: folder.clone(), points: Vec::new(), notes: Vec::new() };
         for file in files {
             read(file, tag, &mut series, &mut others)?;
         }
-        if !series.points.is_empty() {
-            found.push(series);
+        match series.points.is_empty() {
+            true => lost.append(&mut series.notes),
+            false => found.push(series),
         }
     }
     if found.is_empty() {
         let more = if others.len() == MOST_LISTED { ", …" } else { "" };
         return Err(Failure::new(Exit::Data, format!("no run in {} has the tag `{tag}`", place.display()))
             .hint(format!("the scalars there are {}{more}", others.join(", "))));
+    }
+    if let Some(first) = found.first_mut() {
+        first.notes.append(&mut lost);
     }
     Ok(found)
 }
