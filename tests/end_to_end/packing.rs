@@ -175,6 +175,26 @@ fn a_run_translates_after_its_text_has_changed() {
     assert!(!zoo.home().join("packed").exists());
 }
 
+/// Data that is on the machine by chance must not stand in for what a package lacks.
+#[test]
+fn a_package_without_its_vocabulary_is_damaged_even_where_the_data_is() {
+    let zoo = Zoo::new();
+    for recipe in ["reversal-transformer", "fashion-mnist-lenet-d2l"] {
+        let run = smoke(&zoo, recipe);
+        // A run whose vocabulary was not written to its end gets it again.
+        std::fs::remove_file(Path::new(&run).join("vocabulary/kept.json")).unwrap();
+        zoo.ends_with(0, &["pack", &run, "-o", recipe]);
+        let place = zoo.home().join(recipe);
+        std::fs::remove_dir_all(place.join("vocabulary")).unwrap();
+        let manifest = place.join("zoo.json");
+        let mut listed: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+        listed["files"].as_object_mut().unwrap().retain(|name, _| !name.starts_with("vocabulary/"));
+        std::fs::write(&manifest, listed.to_string()).unwrap();
+        zoo.ends_with(7, &["pack", "--check", recipe]).says("the package has no");
+    }
+}
+
 #[test]
 fn a_run_that_has_not_ended_is_not_packed() {
     let zoo = Zoo::new();

@@ -8,7 +8,7 @@ use zoo_recipes::untrusted::{escaped, one_line};
 use zoo_recipes::{ClaimSpec, Recipe, Statement};
 use zoo_results::ledger::{Entry, Judgement};
 use zoo_results::metrics::MetricValue;
-use zoo_results::report::grouped;
+use zoo_results::report::{grouped, uncounted};
 
 use super::BUNDLE;
 use crate::run::evaluate::Evaluation;
@@ -98,6 +98,8 @@ fn results(card: &Card<'_>) -> Vec<Value> {
                 arguments.insert("statement".into(), judged.claim.statement().name().into());
                 arguments.insert("published".into(), json!(verdict.published));
                 arguments.insert("verdict_seeds".into(), verdict.seeds.into());
+                let counted = card.entry.is_some_and(|entry| uncounted(&entry.record).is_none());
+                arguments.insert("verdict_counted".into(), counted.into());
             }
             json!({
                 "task": { "type": card.task.hub_name(), "name": card.task.name() },
@@ -227,6 +229,9 @@ fn verdicts(line: &mut impl FnMut(&str), card: &Card<'_>) {
         record.time,
         seeds.join(", ")
     ));
+    if let Some(why) = uncounted(record) {
+        line(&format!("The tables of zoo do not count these verdicts: {why}.\n"));
+    }
     line("| claim | by | published | measured | seeds | verdict |");
     line("|---|---|---|---|---|---|");
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));

@@ -208,8 +208,8 @@ fn vocabulary(ctx: &Context, run: &Run, recipe: &Recipe, parent: &Path) -> Resul
     if !task.keeps_vocabulary() {
         return Ok(Vec::new());
     }
-    let kept = run.folder.join(VOCABULARY);
-    if kept.is_dir() {
+    if run.has_vocabulary() {
+        let kept = run.folder.join(VOCABULARY);
         return Ok(files_in(&kept)?.into_iter().map(|(name, file)| (name, Content::Of(file))).collect());
     }
     let ctx = ctx.for_run(&run.card.compute)?.reading(Some(run.folder.clone()));

@@ -38,6 +38,8 @@ use crate::files::{read_json, write_json, write_whole};
 
 /// Folder in that of a run with what a user's own input needs of the data.
 pub const VOCABULARY: &str = "vocabulary";
+/// File of [`VOCABULARY`] that lists the others, with their digests.
+const KEPT: &str = "kept.json";
 
 /// Number of times and pause in which [`Run::lock`] waits for the end of a short lock.
 const LOCK_ATTEMPTS: u32 = 5;
@@ -297,6 +299,25 @@ impl Run {
     /// Whether the run was started.
     pub fn exists(&self) -> bool {
         self.folder.join("run.json").is_file()
+    }
+
+    /// Whether the folder has what a user's own input needs of the data. Its list is written last.
+    pub fn has_vocabulary(&self) -> bool {
+        self.folder.join(VOCABULARY).join(KEPT).is_file()
+    }
+
+    /// Refuses a package without vocabulary, which must not be made from data that is on this machine
+    /// by chance.
+    ///
+    /// # Errors
+    /// The run is a package.
+    pub fn may_read_data(&self) -> Result<()> {
+        if Manifest::of(&self.folder)?.is_none() {
+            return Ok(());
+        }
+        let file = self.folder.join(VOCABULARY).join(KEPT);
+        Err(Failure::new(Exit::Damaged, format!("the package has no {}", file.display()))
+            .hint("get the package again; `zoo pack --check` checks it"))
     }
 
     /// Path of `trained.json`.

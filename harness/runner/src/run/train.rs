@@ -57,7 +57,7 @@ pub fn train<T: TaskData>(
     let kept = run.folder.join(VOCABULARY);
     if run.is_trained(training.stop_early)? {
         // Earlier versions kept less.
-        if !kept.exists() && task.check(typed::<T::Task>(recipe)?, run).is_ok() {
+        if !run.has_vocabulary() && task.check(typed::<T::Task>(recipe)?, run).is_ok() {
             task.keep(&kept)?;
         }
         return run.trained();

@@ -73,6 +73,7 @@ fn class_names(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<Vec<String>>
     if let Some(names) = kept.map_err(prepare::failure)? {
         return Ok(names);
     }
+    run.may_read_data()?;
     let first = recipe.data.eval_sets().into_iter().next();
     let sets: Vec<&str> = first.into_iter().collect();
     Ok(prepare::prepare(ctx, &recipe.data, &run.card.base, Sets::Evaluation(&sets))?.classes.clone())

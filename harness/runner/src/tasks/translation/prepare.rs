@@ -74,6 +74,7 @@ pub fn of_run(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<PreparedTrans
     if let Some(kept) = PreparedTranslation::kept(&recipe.data, PrepareOptions::of(recipe), &folder)? {
         return Ok(kept);
     }
+    run.may_read_data()?;
     let prepared = prepare(ctx, recipe, &run.card.base)?;
     TaskData::check(&prepared, recipe, run)?;
     Ok(prepared)
