@@ -145,6 +145,25 @@ pub fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
+/// Folders of the runs in the document of `zoo reproduce`.
+pub fn run_folders(outcome: &serde_json::Value) -> Vec<PathBuf> {
+    let runs = outcome["runs"].as_array().unwrap().iter();
+    runs.map(|run| PathBuf::from(run["folder"].as_str().unwrap())).collect()
+}
+
+/// A tone as a WAV file: 16 bits, 8 kHz, one channel.
+pub fn tone(hertz: f64, samples: u32) -> Vec<u8> {
+    let wave =
+        (0..samples).map(|i| ((f64::from(i) * hertz * std::f64::consts::TAU / 8000.0).sin() * 8000.0) as i16);
+    let data: Vec<u8> = wave.flat_map(i16::to_le_bytes).collect();
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((36 + data.len() as u32).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data");
+    bytes.extend((data.len() as u32).to_le_bytes());
+    bytes.extend(data);
+    bytes
+}
+
 /// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

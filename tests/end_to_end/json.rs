@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::binary::{Zoo, in_root};
+use crate::binary::{Zoo, in_root, tone};
 use crate::json_schema::errors;
 
 /// The examples of docs/json.md by the title of their section.
@@ -50,18 +50,6 @@ fn differences(example: &Value, document: &Value, at: &str, found: &mut Vec<Stri
     }
 }
 
-/// A second of sound, 8 kHz, 16 bits, one channel.
-fn sound() -> Vec<u8> {
-    let samples = (0..12_000_u32).map(|i| ((f64::from(i) / 9.0).sin() * 8000.0) as i16);
-    let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
-    let mut bytes = b"RIFF".to_vec();
-    bytes.extend((36 + data.len() as u32).to_le_bytes());
-    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data");
-    bytes.extend((data.len() as u32).to_le_bytes());
-    bytes.extend(data);
-    bytes
-}
-
 /// Every document that a home without data can have. [`crate::binary::Ended::json`] checks each
 /// against the schema.
 #[test]
@@ -72,7 +60,7 @@ fn every_command_prints_the_document_of_its_example() {
     zoo.file("ours", "a b c\nd e\n");
     zoo.file("theirs", "a b d\nd e\n");
     zoo.file("page.md", "<!-- runs:begin -->\n<!-- runs:end -->\n");
-    std::fs::write(zoo.home().join("said.wav"), sound()).unwrap();
+    std::fs::write(zoo.home().join("said.wav"), tone(141.0, 12_000)).unwrap();
     let fixture = in_root("tests/fixtures/transformer_prenorm_openseq2seq.safetensors");
     let toy = ["reversal-transformer", "--tier", "smoke"];
     let runs = ["fp32", "mixed"].map(|arm| format!("reversal-transformer.smoke:{arm}"));
@@ -205,7 +193,7 @@ fn stdout_can_have_the_file_of_an_export() {
     let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32"];
     zoo.ends_with(0, &call);
     zoo.ends_with(0, &["export", "@last", "model.safetensors"]);
-    std::fs::write(zoo.home().join("said.wav"), sound()).unwrap();
+    std::fs::write(zoo.home().join("said.wav"), tone(141.0, 12_000)).unwrap();
     zoo.ends_with(0, &["features", "yesno-tdnn", "said.wav", "--out", "said.npy"]);
     for (call, file) in [
         (&["export", "@last", "-", "--format", "json"][..], "model.safetensors"),

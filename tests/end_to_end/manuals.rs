@@ -35,7 +35,7 @@ fn one_page_is_printed_by_the_words_of_its_command() {
     assert!(page.contains("zoo\\-ledger\\-recheck \\- Recompute every score"), "{page}");
     assert!(zoo.ends_with(0, &["man"]).stdout.contains("zoo \\- A model zoo"));
     let unknown = zoo.ends_with(2, &["man", "ledger", "rechek"]);
-    unknown.says("there is no command `zoo ledger rechek`");
+    unknown.says("`zoo ledger rechek` is not a command");
     assert!(unknown.stderr.contains("did you mean `zoo ledger recheck`?"), "{}", unknown.stderr);
     zoo.ends_with(2, &["man", "ledger", "-o", "x"]);
 }

@@ -4,17 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, run_folders};
 
 fn reproduce(zoo: &Zoo, recipe: &str, more: &[&str]) -> Vec<PathBuf> {
     let call = [&["reproduce", recipe, "--tier", "smoke", "--format", "json"][..], more].concat();
-    let outcome = zoo.ends_with(0, &call).json();
-    outcome["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|run| PathBuf::from(run["folder"].as_str().unwrap()))
-        .collect()
+    run_folders(&zoo.ends_with(0, &call).json())
 }
 
 fn read(zoo: &Zoo, name: &str) -> String {

@@ -1,10 +1,9 @@
 //! The smoke tiers, trained, decoded, scored and judged by the real binary.
 
 use safetensors::SafeTensors;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-use crate::binary::{Zoo, in_root};
+use crate::binary::{Zoo, in_root, run_folders};
 
 /// Exit code of a smoke tier that works, although its scores are not comparable with published
 /// ones.
@@ -29,15 +28,6 @@ fn flip(path: &Path) {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(path, bytes).unwrap();
-}
-
-fn run_folders(outcome: &Value) -> Vec<PathBuf> {
-    outcome["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|run| PathBuf::from(run["folder"].as_str().unwrap()))
-        .collect()
 }
 
 #[test]

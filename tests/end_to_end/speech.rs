@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::binary::Zoo;
+use crate::binary::{Zoo, tone};
 
 /// A folder that an environment variable names.
 fn given(variable: &str) -> Option<String> {
@@ -220,25 +220,13 @@ fn deepspeech2_knows_recordings_by_heart() {
     by_heart("deepspeech2-large", "\"data.augmentation\"", DEEPSPEECH2);
 }
 
-/// A tone as a WAV file: 16 bits, 8 kHz.
-fn tone(hertz: f64) -> Vec<u8> {
-    let samples =
-        (0..4000).map(|i| ((f64::from(i) * hertz * std::f64::consts::TAU / 8000.0).sin() * 8000.0) as i16);
-    let data: Vec<u8> = samples.flat_map(i16::to_le_bytes).collect();
-    let mut bytes = b"RIFF".to_vec();
-    bytes.extend((36 + data.len() as u32).to_le_bytes());
-    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data");
-    bytes.extend((data.len() as u32).to_le_bytes());
-    bytes.extend(data);
-    bytes
-}
-
 #[test]
 fn the_smoke_tier_of_an_own_recipe_trains_its_model_on_its_own_recordings() {
     let zoo = Zoo::new();
     let mut lines = String::new();
     for i in 0..70 {
-        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2))).unwrap();
+        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2), 4000))
+            .unwrap();
         lines += &format!("{{\"audio\": \"{i}.wav\", \"text\": \"{}\"}}\n", ["YES", "NO"][i as usize % 2]);
     }
     zoo.file("said.jsonl", &lines);
@@ -281,11 +269,12 @@ fn a_damaged_recording_of_ones_own_is_named_and_left_out_or_an_error() {
     let zoo = Zoo::new();
     let mut lines = String::new();
     for i in 0..6 {
-        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2))).unwrap();
+        std::fs::write(zoo.home().join(format!("{i}.wav")), tone(300.0 + 200.0 * f64::from(i % 2), 4000))
+            .unwrap();
         lines += &format!("{{\"audio\": \"{i}.wav\", \"text\": \"{}\"}}\n", ["YES", "NO"][i as usize % 2]);
     }
     zoo.file("heard.jsonl", &lines);
-    let cut = tone(300.0)[..300].to_vec();
+    let cut = tone(300.0, 4000)[..300].to_vec();
     std::fs::write(zoo.home().join("cut.wav"), cut).unwrap();
     zoo.file("said.jsonl", &(lines + "{\"audio\": \"cut.wav\", \"text\": \"YES\"}\n"));
     let recipe = |strict: bool| {

@@ -36,7 +36,7 @@ fn print(pages: &[Page], command: &[String]) -> Result<Exit> {
     let words = ["zoo"].into_iter().chain(command.iter().map(String::as_str));
     let name = words.collect::<Vec<_>>().join("-");
     let Some(page) = pages.iter().find(|page| page.name == name) else {
-        let failure = Failure::usage(format!("there is no command `zoo {}`", command.join(" ")));
+        let failure = Failure::usage(format!("`zoo {}` is not a command", command.join(" ")));
         return Err(match nearest(&name, pages.iter().map(|page| page.name.as_str())) {
             Some(near) => failure.hint(format!("did you mean `{}`?", near.replace('-', " "))),
             None => failure.hint("`zoo --help` lists the commands"),

@@ -14,10 +14,7 @@ use crate::cli::RunsArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Column, Format, Table};
-use crate::runs::{Found, Recorded, Summary, Verdicts, all, called};
-
-/// The tier of the published size, as `--tier` names it.
-const FULL: &str = "full";
+use crate::runs::{FULL, Found, Recorded, Summary, Verdicts, all, called};
 
 pub fn run(context: &Context, args: &RunsArgs) -> Result<Exit> {
     match args.watch {

@@ -17,17 +17,12 @@ use zoo_recipes::Document;
 
 use self::line::Line;
 use self::runs::RunFolder;
+use crate::runs::{FULL, LAST};
 
 pub use self::script::script;
 
 /// Variable that makes this program complete a command line, and its value the name of a shell.
 pub const VARIABLE: &str = "ZOO_COMPLETE";
-
-/// The newest run, in the place of a recipe's name.
-const LAST: &str = "@last";
-
-/// The tier of the published size, as `zoo runs --tier` names it.
-const FULL: &str = "full";
 
 /// Completes the name or path of a recipe.
 pub fn recipes() -> ArgValueCompleter {

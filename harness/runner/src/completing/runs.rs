@@ -1,7 +1,8 @@
 //! Runs of a home by the names of their folders. No file is read.
 
-use std::fs;
 use std::path::Path;
+
+use crate::runs::names;
 
 /// What the path of a run's folder says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +35,6 @@ impl RunFolder {
 
 /// The runs of a home's folder of runs, sorted by name.
 pub fn all(runs: &Path) -> Vec<RunFolder> {
-    let names = |folder: &Path| -> Vec<String> {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_unstable();
-        names
-    };
     let of_name = |name: &String| -> Vec<RunFolder> {
         names(&runs.join(name)).iter().filter_map(|folder| RunFolder::parse(name, folder)).collect()
     };

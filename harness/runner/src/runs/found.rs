@@ -96,9 +96,10 @@ pub fn called(all: &[Found]) -> Vec<String> {
     all.iter().map(name).collect()
 }
 
-/// Names below which a home has runs, sorted.
-pub fn names(runs: &Path) -> Vec<String> {
-    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+/// Names of the files and folders in a folder, sorted: in that of the runs, the names below which there
+/// are runs.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_unstable();
     names

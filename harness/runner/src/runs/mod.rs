@@ -6,7 +6,10 @@ mod name;
 mod summary;
 mod verdicts;
 
-pub use found::{Found, all, below, called};
-pub use name::{folder_of, named_run, run_or_recipe};
+pub use found::{Found, all, below, called, names};
+pub use name::{LAST, folder_of, named_run, run_or_recipe};
 pub use summary::{State, Summary, state_of};
 pub use verdicts::{Recorded, Verdicts};
+
+/// The tier of the published size, in options and tables.
+pub const FULL: &str = "full";

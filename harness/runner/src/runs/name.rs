@@ -10,7 +10,7 @@ use crate::error::{Failure, Result};
 use crate::run::folder::Run;
 
 /// The newest run of the home, in the place of a recipe's name.
-const LAST: &str = "@last";
+pub const LAST: &str = "@last";
 
 /// Maximum number of runs in a message.
 const MOST_LISTED: usize = 8;
