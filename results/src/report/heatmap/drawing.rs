@@ -11,7 +11,11 @@ use crate::report::page::series::place;
 use crate::verdict::number;
 
 const WIDTH: f64 = 760.0;
-const LEFT: f64 = 58.0;
+/// Space to the left of the panels: at least, and at most.
+const LEFT: (f64, f64) = (58.0, 220.0);
+/// Width of the rotated title of the axis, and of a character of a name.
+const TITLE: f64 = 30.0;
+const CHARACTER: f64 = 6.8;
 const RIGHT: f64 = 74.0;
 /// Space above a panel for its title, and below the last panel for the axis.
 const HEAD: f64 = 22.0;
@@ -43,7 +47,8 @@ fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
     let heights: Vec<f64> = map.panels.iter().map(|panel| height(panel, &map.y)).collect();
     let total = title + heights.iter().map(|height| HEAD + height).sum::<f64>() + FOOT;
     let columns = map.panels.iter().map(|panel| panel.columns).max().unwrap_or(1);
-    let x = scale(&map.x, columns, (LEFT, WIDTH - RIGHT));
+    let left = left(&map.y);
+    let x = scale(&map.x, columns, (left, WIDTH - RIGHT));
     let images: Result<Vec<String>, HeatmapError> = map.rasters().iter().map(data_uri).collect();
     let (images, bar) = (images?, data_uri(&Raster::bar())?);
 
@@ -63,15 +68,15 @@ fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
         svg.leaf("desc", &[], &map.description);
         svg.shape("rect", &[("width", "100%"), ("height", "100%"), ("fill", "#fff")]);
         if title > 0.0 {
-            svg.leaf("text", &[("x", &place(LEFT)), ("y", "19"), ("font-size", "15")], &cut(&map.title));
+            svg.leaf("text", &[("x", &place(left)), ("y", "19"), ("font-size", "15")], &cut(&map.title));
         }
         let mut top = title;
         for ((panel, height), image) in map.panels.iter().zip(&heights).zip(&images) {
             top += HEAD;
-            svg.leaf("text", &[("x", &place(LEFT)), ("y", &place(top - 6.0))], &cut(&panel.title));
-            let width = (WIDTH - RIGHT - LEFT) * panel.columns as f64 / columns as f64;
-            picture(svg, (LEFT, top, width, *height), image);
-            rows(svg, panel, &map.y, (top, *height));
+            svg.leaf("text", &[("x", &place(left)), ("y", &place(top - 6.0))], &cut(&panel.title));
+            let width = (WIDTH - RIGHT - left) * panel.columns as f64 / columns as f64;
+            picture(svg, (left, top, width, *height), image);
+            rows(svg, panel, &map.y, (left, top, *height));
             top += height;
         }
         let first = title + HEAD;
@@ -81,9 +86,15 @@ fn svg(map: &Heatmap<'_>) -> Result<String, HeatmapError> {
             line(svg, [&at, &at, &place(top), &place(top + 4.0)]);
             words(svg, (x.at(tick.value), top + 17.0), "middle", &tick.label);
         }
-        words(svg, ((LEFT + WIDTH - RIGHT) / 2.0, top + 35.0), "middle", &map.x.label);
+        words(svg, ((left + WIDTH - RIGHT) / 2.0, top + 35.0), "middle", &map.x.label);
     });
     Ok(markup.finish())
+}
+
+/// Space to the left of the panels, in which the names of rows fit.
+fn left(axis: &Axis) -> f64 {
+    let longest = axis.names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    (TITLE + CHARACTER * longest as f64).clamp(LEFT.0, LEFT.1)
 }
 
 fn height(panel: &Panel<'_>, y: &Axis) -> f64 {
@@ -112,7 +123,7 @@ fn picture(svg: &mut Markup, (x, y, width, height): (f64, f64, f64, f64), data: 
 }
 
 /// The axis to the left of a panel: names of its rows, or numbers.
-fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (top, height): (f64, f64)) {
+fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (left, top, height): (f64, f64, f64)) {
     let row = height / panel.rows() as f64;
     if axis.names.len() == panel.rows() && row >= LOWEST_NAMED {
         let size = place(row.min(12.0));
@@ -120,15 +131,15 @@ fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (top, height): (f64, f
             let y = place(top + height - (at as f64 + 0.5) * row + 0.35 * row.min(12.0));
             let name = if name.trim().is_empty() { "␣" } else { name };
             let attributes =
-                [("x", &*place(LEFT - 5.0)), ("y", &*y), ("text-anchor", "end"), ("font-size", &*size)];
+                [("x", &*place(left - 5.0)), ("y", &*y), ("text-anchor", "end"), ("font-size", &*size)];
             svg.leaf("text", &attributes, name);
         }
     } else {
         let y = scale(axis, panel.rows(), (top + height, top));
         for tick in y.ticks(5) {
             let at = place(y.at(tick.value));
-            line(svg, [&place(LEFT - 4.0), &place(LEFT), &at, &at]);
-            words(svg, (LEFT - 6.0, y.at(tick.value) + 4.0), "end", &tick.label);
+            line(svg, [&place(left - 4.0), &place(left), &at, &at]);
+            words(svg, (left - 6.0, y.at(tick.value) + 4.0), "end", &tick.label);
         }
     }
     let (x, y) = (place(12.0), place(top + height / 2.0));
@@ -141,7 +152,7 @@ fn rows(svg: &mut Markup, panel: &Panel<'_>, axis: &Axis, (top, height): (f64, f
 fn colours(svg: &mut Markup, map: &Heatmap<'_>, (top, height): (f64, f64), bar: &str) {
     let left = WIDTH - RIGHT + 14.0;
     picture(svg, (left, top, BAR, height), bar);
-    words(svg, (left, top - 6.0), "start", &map.unit);
+    words(svg, (WIDTH - 2.0, top - 6.0), "end", &map.unit);
     let (low, high) = map.ends;
     words(svg, (left + BAR + 4.0, top + 10.0), "start", &number(high));
     words(svg, (left + BAR + 4.0, top + height), "start", &number(low));
@@ -207,6 +218,11 @@ mod tests {
         let weights = vec![0.25; 1600];
         let many = Heatmap::alignment("", attention(&weights, 400), 0.01, &names).unwrap().svg().unwrap();
         assert!(!many.contains(">x</text>") && many.contains(">400</text>"), "{many}");
+        // Long names have room.
+        let names = vec!["T-shirt/top".to_owned(); 3];
+        let long = Heatmap::alignment("", attention(&[0.25; 12], 3), 0.01, &names).unwrap().svg().unwrap();
+        assert!(long.contains("<text x=\"99.8\" ") && few.contains("<text x=\"53\" "), "{long}");
+        let names = vec!["x".to_owned(); 400];
         // The number of names differs from the number of rows.
         let short = Heatmap::alignment("", attention(&[0.25; 12], 3), f64::NAN, &names).unwrap();
         assert!(!short.svg().unwrap().contains("NaN"));

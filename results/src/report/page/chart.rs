@@ -13,8 +13,12 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
-/// Number of curve styles in the style sheet; further curves reuse them from the first.
+/// Number of colours and of dashes in the style sheet; further curves reuse them from the first.
 const STYLES: usize = 6;
+/// Maximum number of points of a curve that are drawn as dots.
+const MOST_DOTS: u64 = 60;
+/// Number of points of all curves of a chart that tell their value; least and most of a curve.
+const TELLING: (usize, [usize; 2]) = (240, [12, 100]);
 
 /// A chart.
 #[derive(Debug, Default)]
@@ -43,8 +47,8 @@ pub(super) struct Chart<'a> {
 pub(super) struct Line<'a> {
     /// Name in the legend.
     pub name: String,
-    /// Style of its arm.
-    pub style: usize,
+    /// Style of its run.
+    pub style: Style,
     /// Points of the curve.
     pub series: &'a Series,
     /// Whether its points are drawn as well.
@@ -57,7 +61,7 @@ pub(super) struct Marks<'a> {
     /// Label of the marks.
     pub name: String,
     /// Style of the curve that they are on.
-    pub style: usize,
+    pub style: Style,
     /// Positions of the marks.
     pub series: &'a Series,
 }
@@ -80,9 +84,20 @@ pub(super) struct Rule {
     pub value: f64,
 }
 
-/// The CSS class of a style.
-pub(super) fn style_class(style: usize) -> String {
-    format!("s{}", style % STYLES)
+/// Style of a run: the arm chooses the colour. The dashes tell arms and the runs of an arm apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Style {
+    /// Number of its arm in the page.
+    pub arm: usize,
+    /// Number of the run among those of its arm.
+    pub seed: usize,
+}
+
+impl Style {
+    /// The CSS classes.
+    pub fn class(self) -> String {
+        format!("s{} d{}", self.arm % STYLES, (self.arm + self.seed) % STYLES)
+    }
 }
 
 impl Chart<'_> {
@@ -116,15 +131,18 @@ impl Chart<'_> {
                 self.axes(svg, &x, &y);
                 self.published(svg, &x, &y);
                 for line in &self.lines {
-                    let class = format!("curve {}", style_class(line.style));
+                    let class = format!("curve {}", line.style.class());
                     svg.element("path", &[("class", &class), ("d", &line.series.path(&x, &y))], |path| {
                         path.leaf("title", &[], &line.name);
                     });
-                    if line.dotted {
+                    if line.dotted || line.series.points() <= MOST_DOTS {
                         dots(svg, line, &x, &y);
                     }
                 }
                 self.marked(svg, &x, &y);
+                for line in &self.lines {
+                    self.tell(svg, line, &x, &y);
+                }
             });
             self.legend(figure);
             self.numbers(figure);
@@ -231,34 +249,43 @@ impl Chart<'_> {
         }
     }
 
+    /// Places on a curve that show their value under the pointer.
+    fn tell(&self, svg: &mut Markup, line: &Line<'_>, x: &Scale, y: &Scale) {
+        let (all, [least, most]) = TELLING;
+        let points = line.series.marks(x);
+        let step = points.len().div_ceil((all / self.lines.len().max(1)).clamp(least, most)).max(1);
+        svg.element("g", &[("class", &format!("tell {}", line.style.class()))], |g| {
+            for (at, value) in points.into_iter().step_by(step) {
+                let place_of = [("cx", &*place(x.at(at))), ("cy", &*place(y.at(value))), ("r", "5")];
+                g.element("circle", &place_of, |circle| {
+                    let text = format!("{}: {} at {}", line.name, number(value), grouped(at as u64));
+                    circle.leaf("title", &[], &text);
+                });
+            }
+        });
+    }
+
     fn marked(&self, svg: &mut Markup, x: &Scale, y: &Scale) {
         for marks in self.marks.iter().filter(|marks| !marks.series.is_empty()) {
             let triangles: String = (marks.series.marks(x).into_iter())
                 .map(|(at, value)| format!("M{} {}l-4-7h8z", place(x.at(at)), place(y.at(value) - 1.0)))
                 .collect();
-            let class = format!("mark {}", style_class(marks.style));
+            let class = format!("mark {}", marks.style.class());
             svg.element("path", &[("class", &class), ("d", &triangles)], |path| {
                 path.leaf("title", &[], &marks.name)
             });
         }
     }
 
-    /// Lists the curves by style, each style once, then the published values.
+    /// Lists the curves, then the published values.
     fn legend(&self, figure: &mut Markup) {
-        let mut arms: Vec<(usize, Vec<&str>)> = Vec::new();
-        for line in &self.lines {
-            match arms.iter_mut().find(|(style, _)| *style == line.style) {
-                Some((_, names)) => names.push(&line.name),
-                None => arms.push((line.style, vec![&line.name])),
-            }
-        }
         figure.element("ul", &[("class", "legend")], |ul| {
-            for (style, names) in &arms {
-                let class = format!("curve {}", style_class(*style));
-                entry(ul, &names.join("; "), |svg| svg.shape("path", &[("class", &class), ("d", "M1 6h30")]));
+            for line in &self.lines {
+                let class = format!("curve {}", line.style.class());
+                entry(ul, &line.name, |svg| svg.shape("path", &[("class", &class), ("d", "M1 6h30")]));
             }
             for marks in self.marks.iter().filter(|marks| !marks.series.is_empty()) {
-                let class = format!("mark {}", style_class(marks.style));
+                let class = format!("mark {}", marks.style.class());
                 entry(ul, &marks.name, |svg| {
                     svg.shape("path", &[("class", &class), ("d", "M16 10l-4-7h8z")])
                 });
@@ -346,7 +373,7 @@ fn dots(svg: &mut Markup, line: &Line<'_>, x: &Scale, y: &Scale) {
         .into_iter()
         .map(|(at, value)| format!("M{} {}h0", place(x.at(at)), place(y.at(value))))
         .collect();
-    svg.shape("path", &[("class", &format!("dots {}", style_class(line.style))), ("d", &dots)]);
+    svg.shape("path", &[("class", &format!("dots {}", line.style.class())), ("d", &dots)]);
 }
 
 /// An entry of a legend.
@@ -379,8 +406,17 @@ mod tests {
             title: "Loss <of> training".into(),
             unit: "nats".into(),
             log_from: Some(30.0),
-            lines: vec![Line { name: "fp32, seed 1".into(), style: 7, series: &loss, dotted: true }],
-            marks: vec![Marks { name: "overflow".into(), style: 1, series: &overflows }],
+            lines: vec![Line {
+                name: "fp32, seed 1".into(),
+                style: Style { arm: 7, seed: 0 },
+                series: &loss,
+                dotted: true,
+            }],
+            marks: vec![Marks {
+                name: "overflow".into(),
+                style: Style { arm: 1, seed: 0 },
+                series: &overflows,
+            }],
             bands: vec![Band {
                 name: "published".into(),
                 points: vec![(20.0, 5.0, Some(1.0)), (200.0, 2.0, None)],
@@ -398,12 +434,13 @@ mod tests {
         // The published point beyond the last update widens the axis.
         assert!(text.contains(">200</text>"), "{text}");
         for part in [
-            "class=\"curve s1\"",
-            "class=\"mark s1\"",
+            "class=\"curve s1 d1\"",
+            "class=\"mark s1 d1\"",
             "class=\"band\"",
             "class=\"published\"",
-            "class=\"dots s1\"",
+            "class=\"dots s1 d1\"",
             "± 1.00",
+            "<title>fp32, seed 1: 125.00 at 20</title>",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
@@ -416,7 +453,7 @@ mod tests {
         let mut one = Series::default();
         one.push(0.0, 0.01);
         let none = Series::default();
-        let line = |series| vec![Line { name: "r".into(), style: 0, series, dotted: false }];
+        let line = |series| vec![Line { name: "r".into(), style: Style::default(), series, dotted: false }];
         let text = drawn(&Chart { lines: line(&one), ..Chart::default() });
         assert!(text.contains("h0") && !text.contains("NaN"), "{text}");
         let empty = Chart { lines: line(&none), ..Chart::default() };

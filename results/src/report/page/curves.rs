@@ -2,7 +2,7 @@
 
 use zoo_recipes::{ClaimKind, ClaimSpec, Clock, Moment};
 
-use super::chart::{Band, Chart, Line, Marks, Rule};
+use super::chart::{Band, Chart, Line, Marks, Rule, Style};
 use super::markup::Markup;
 use super::model::{Page, RunPart};
 use super::series::Series;
@@ -76,15 +76,17 @@ fn kinds(unit: &str) -> [Kind; 8] {
     ]
 }
 
-/// The style of each run; runs of one arm share a style.
-pub(super) fn styles(runs: &[RunPart]) -> Vec<usize> {
-    let mut arms: Vec<&str> = Vec::new();
+/// The style of each run.
+pub(super) fn styles(runs: &[RunPart]) -> Vec<Style> {
+    let mut arms: Vec<(&str, usize)> = Vec::new();
     let mut found = Vec::new();
     for RunPart { arm, .. } in runs {
-        found.push(arms.iter().position(|known| known == arm).unwrap_or_else(|| {
-            arms.push(arm);
+        let at = arms.iter().position(|(known, _)| known == arm).unwrap_or_else(|| {
+            arms.push((arm, 0));
             arms.len() - 1
-        }));
+        });
+        found.push(Style { arm: at, seed: arms[at].1 });
+        arms[at].1 += 1;
     }
     found
 }
@@ -92,7 +94,7 @@ pub(super) fn styles(runs: &[RunPart]) -> Vec<usize> {
 /// Writes all curves for which there is data.
 pub(super) fn curves(markup: &mut Markup, page: &Page) {
     let styles = styles(&page.runs);
-    let mut runs: Vec<(&RunPart, &TrainingLog, usize)> = Vec::new();
+    let mut runs: Vec<(&RunPart, &TrainingLog, Style)> = Vec::new();
     for (run, style) in page.runs.iter().zip(styles) {
         match &run.log {
             Some(log) => runs.push((run, log, style)),
@@ -131,7 +133,7 @@ pub(super) fn curves(markup: &mut Markup, page: &Page) {
     }
 }
 
-fn chart<'a>(kind: &Kind, page: &Page, runs: &[(&'a RunPart, &'a TrainingLog, usize)]) -> Chart<'a> {
+fn chart<'a>(kind: &Kind, page: &Page, runs: &[(&'a RunPart, &'a TrainingLog, Style)]) -> Chart<'a> {
     let mut chart = Chart {
         id: kind.id.to_owned(),
         title: kind.title.to_owned(),
@@ -189,7 +191,7 @@ struct Scores {
     id: String,
     title: String,
     unit: String,
-    lines: Vec<(String, usize, Series)>,
+    lines: Vec<(String, Style, Series)>,
     rules: Vec<Rule>,
     bands: Vec<Band>,
 }

@@ -1,12 +1,15 @@
 //! Chart of the scores of several runs with their intervals, beside the published values.
 
-use super::chart::{WIDTH, style_class};
+use super::chart::{Style, WIDTH};
 use super::markup::Markup;
 use super::scale::{Scale, Spacing};
 use super::series::place;
 use crate::verdict::number;
 
-const LEFT: f64 = 120.0;
+/// Space for the names of runs: at least, and at most.
+const LEFT: (f64, f64) = (120.0, 250.0);
+/// Width of a character on a phone, where the letters are largest.
+const CHARACTER: f64 = 8.6;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 10.0;
 const ROW: f64 = 24.0;
@@ -18,7 +21,7 @@ pub(super) struct ScoreRow {
     /// Name of the run.
     pub name: String,
     /// Style of the run.
-    pub style: usize,
+    pub style: Style,
     /// The score.
     pub value: f64,
     /// Ends of its interval.
@@ -47,7 +50,9 @@ pub(super) fn draw(markup: &mut Markup, id: &str, title: &str, rows: &[ScoreRow]
     let (low, high) = ends
         .filter(|value| value.is_finite())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    let x = Scale::new(Spacing::Linear, (low, high), (LEFT, WIDTH - RIGHT)).rounded(5);
+    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let left = (16.0 + CHARACTER * longest as f64).clamp(LEFT.0, LEFT.1);
+    let x = Scale::new(Spacing::Linear, (low, high), (left, WIDTH - RIGHT)).rounded(5);
     let bottom = place(height - BOTTOM);
     let (title_id, about_id) = (format!("{id}-title"), format!("{id}-about"));
     let labelled = format!("{title_id} {about_id}");
@@ -89,11 +94,11 @@ pub(super) fn draw(markup: &mut Markup, id: &str, title: &str, rows: &[ScoreRow]
         }
         for (at, row) in rows.iter().enumerate() {
             let y = TOP + ROW * (at as f64 + 0.5);
-            svg.element("g", &[("class", &style_class(row.style))], |g| {
+            svg.element("g", &[("class", &row.style.class())], |g| {
                 g.leaf("title", &[], &row_text(row));
                 g.leaf(
                     "text",
-                    &[("x", &place(LEFT - 10.0)), ("y", &place(y + 4.0)), ("class", "end label")],
+                    &[("x", &place(left - 10.0)), ("y", &place(y + 4.0)), ("class", "end label")],
                     &row.name,
                 );
                 if let Some((low, high)) = row.interval {
@@ -130,7 +135,12 @@ mod tests {
 
     #[test]
     fn every_run_has_a_row_and_the_published_score_a_line() {
-        let row = |name: &str, value, interval| ScoreRow { name: name.into(), style: 0, value, interval };
+        let row = |name: &str, value, interval| ScoreRow {
+            name: name.into(),
+            style: Style::default(),
+            value,
+            interval,
+        };
         let rows = [row("fp32, seed 1", 2.5, Some((1.0, 4.0))), row("mixed, seed 1", 3.0, None)];
         let published = [Published { name: "published 0.42".into(), value: 0.42, margin: Some(1.26) }];
         let mut markup = Markup::default();
