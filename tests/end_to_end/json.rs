@@ -69,8 +69,9 @@ fn every_command_prints_the_document_of_its_example() {
     let with = |call: &[&'static str], more: &[&'static str]| [call, more].concat();
     let calls: Vec<(&str, i32, Vec<&str>)> = vec![
         ("list", 0, vec!["list", "--tag", "toy"]),
+        ("list --claims", 0, vec!["list", "--tag", "toy", "--claims"]),
         ("reproduce", 0, reproduce.clone()),
-        ("reproduce --plan", 0, with(&reproduce, &["--plan"])),
+        ("reproduce --plan", 0, with(&reproduce, &["--plan", "--gpu", "h100"])),
         ("show", 0, vec!["show", "transformer-big"]),
         ("check", 2, vec!["check", "reversal-transformer", "no-such"]),
         ("fetch", 0, vec!["fetch", "reversal-transformer"]),

@@ -130,7 +130,7 @@ Examples:
   zoo reproduce reversal-transformer
   zoo reproduce multi30k-transformer-tiny --arms fp32 --seeds 3 --yes
   zoo reproduce multi30k-transformer-tiny --seeds 1,3,5,10 --jobs 2 --yes
-  zoo reproduce transformer-big --plan
+  zoo reproduce transformer-big --plan --gpu h100
   zoo reproduce reversal-transformer --tier smoke --set train.log_every=1
   zoo reproduce reversal-transformer --tensorboard tb   # then: tensorboard --logdir tb")]
     Reproduce(ReproduceArgs),
@@ -474,6 +474,9 @@ pub struct ReproduceArgs {
     /// Print the plan and stop
     #[arg(long)]
     pub plan: bool,
+    /// Add to the plan what a GPU would take, e.g. h100, a100 or rtx4090
+    #[arg(long, value_name = "GPU", requires = "plan")]
+    pub gpu: Option<String>,
     /// Trackers to write the runs to
     #[command(flatten)]
     pub track: TrackOptions,

@@ -58,7 +58,7 @@ impl Fp32 {
 
     /// The arithmetic that an arm's name stands for; `None` if its products are in half precision,
     /// which it does not affect.
-    fn of_arm(arm: &str, compute: Compute) -> Option<Self> {
+    pub fn of_arm(arm: &str, compute: Compute) -> Option<Self> {
         match precision_word(arm) {
             _ if compute != Compute::FP32 => None,
             "tf32" => Some(Self::Tf32),

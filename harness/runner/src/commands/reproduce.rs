@@ -24,7 +24,10 @@ use crate::wording::{by_statement, claim_line, claim_line_in, verdict_text};
 pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
     let request = request(context, args)?;
     if args.plan {
-        let plan = plan(context, &request)?;
+        let mut plan = plan(context, &request)?;
+        if let Some(gpu) = &args.gpu {
+            plan.on(context, &request, gpu)?;
+        }
         match context.format {
             Format::Json => output::write_document("reproduce", &BTreeMap::from([("plan", &plan)]))?,
             Format::Human => output::write(&format!("{plan}\n"))?,

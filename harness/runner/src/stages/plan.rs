@@ -1,5 +1,7 @@
 //! Estimated cost of a request, computed within seconds and before anything is fetched.
 
+mod gpus;
+
 use std::fmt;
 use std::path::Path;
 use std::time::Instant;
@@ -8,18 +10,21 @@ use burn::tensor::{Device, Tensor};
 use serde::Serialize;
 use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
+use zoo_models::precision::Compute;
 use zoo_recipes::{DataBlock, Recipe, Resolved, ScheduleSpec};
 use zoo_results::report::{duration, grouped};
 
+use self::gpus::OnGpu;
 use super::Request;
 use super::spending::planned;
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
+use crate::fp32::Fp32;
 use crate::output::{Cell, Table, columns};
 use crate::run::folder::Made;
 use crate::task::size::Workload;
-use crate::{gate, tasks};
+use crate::{gate, records, tasks};
 
 /// Assumed fraction of the matrix product speed that a training step reaches. Small models reach
 /// less.
@@ -37,8 +42,12 @@ pub struct ArmPlan {
     pub seed: u64,
     /// Number of parameters of the model.
     pub parameters: u64,
+    /// Type of its products: `fp32`, `tf32`, `fp16` or `bf16`.
+    pub products: &'static str,
     /// Maximum number of updates that remain to be made.
     pub updates: u64,
+    /// Maximum number of updates of the whole run.
+    pub all_updates: u64,
     /// Whether `updates` assumes a million examples because the corpus does not state its size.
     pub examples_assumed: bool,
     /// Programs that trained the run, if it has ended.
@@ -87,6 +96,8 @@ pub struct Plan {
     pub warning: Option<String>,
     /// Significance level of claims that earlier plans spent, one sentence per claim.
     pub spent: Vec<String>,
+    /// The runs on the GPU that [`Self::on`] was asked for.
+    pub gpu: Option<OnGpu>,
 }
 
 impl Plan {
@@ -107,6 +118,20 @@ impl Plan {
             ]);
         }
         table
+    }
+
+    /// Adds what the runs would take on a GPU.
+    ///
+    /// # Errors
+    /// There is no such GPU.
+    pub fn on(&mut self, ctx: &Context, request: &Request, gpu: &str) -> Result<()> {
+        let mut records = records::kept(ctx, Some(&self.recipe));
+        records.retain(|kept| {
+            let record = &kept.entry.record;
+            record.is_own_evidence() && record.tier == request.tier && record.changes() == request.overrides
+        });
+        self.gpu = Some(gpus::on_gpu(gpu, &self.runs, &records)?);
+        Ok(())
     }
 
     /// Asks for confirmation, or refuses, if the cost is above the limits of [`gate`].
@@ -167,7 +192,10 @@ impl fmt::Display for Plan {
         for note in self.warning.iter().chain(&self.spent) {
             write!(f, "\n  note    {note}")?;
         }
-        Ok(())
+        match &self.gpu {
+            Some(gpu) => write!(f, "{gpu}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -208,7 +236,9 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
                 arm: resolved.arm.clone().unwrap_or_default(),
                 seed,
                 parameters: step.parameters,
+                products: products(resolved),
                 updates: left,
+                all_updates: limit,
                 examples_assumed,
                 trained: match trained {
                     true => Some(Made { reused: true, other_programs: run.other_programs()? }),
@@ -242,7 +272,15 @@ pub fn plan(ctx: &Context, request: &Request) -> Result<Plan> {
         licence: corpus.map(|corpus| corpus.licence.terms),
         warning,
         spent: arms.first().map_or_else(|| Ok(Vec::new()), |arm| planned(ctx, request, &arm.recipe.claim))?,
+        gpu: None,
     })
+}
+
+/// Type of an arm's products, as its name and recipe have it.
+fn products(resolved: &Resolved) -> &'static str {
+    let compute = Compute::of(&resolved.recipe.precision);
+    let arm = resolved.arm.as_deref().unwrap_or_default();
+    Fp32::of_arm(arm, compute).unwrap_or_default().compute_name(compute)
 }
 
 /// Computation of one update.
