@@ -57,7 +57,7 @@ fn help_of_each_command_has_an_example() {
             assert!(help.stdout.contains("Examples:\n"), "{command} {flag}\n{}", help.stdout);
         }
     }
-    for command in ["verify", "recheck", "merge", "list", "show"] {
+    for command in ["verify", "recheck", "merge", "list", "export", "show"] {
         let help = zoo.ends_with(0, &["ledger", command, "--help"]);
         assert!(help.stdout.contains(&format!("zoo ledger {command}")), "{command}\n{}", help.stdout);
         assert!(help.stdout.contains("Examples:\n"), "{command}\n{}", help.stdout);

@@ -98,6 +98,8 @@ fn every_command_prints_the_document_of_its_example() {
         ("ledger merge", 0, vec!["ledger", "merge", "ledger.jsonl", "--ledger", "other.jsonl"]),
         ("ledger list", 0, vec!["ledger", "list"]),
         ("ledger show", 0, vec!["ledger", "show", "0"]),
+        ("ledger export", 0, vec!["ledger", "export"]),
+        ("ledger export --rows scores", 0, vec!["ledger", "export", "--rows", "scores"]),
         (
             "regress",
             12,

@@ -40,6 +40,57 @@ fn a_whole_ledger_verifies_lists_and_shows() {
 }
 
 #[test]
+fn verdicts_scores_and_claims_become_tables_in_files() {
+    let zoo = with_entries();
+    let verdicts = zoo.ends_with(0, &["ledger", "export", "--format", "json"]).part("verdicts");
+    let verdicts = verdicts.as_array().unwrap();
+    let of_first = |row: &&serde_json::Value| row["record"] == 0 && row["verdict"] != "NOT-RUN";
+    let first = verdicts.iter().find(of_first).unwrap();
+    assert_eq!(
+        [&first["recipe"], &first["kind"], &first["metric"], &first["seeds"], &first["external"]],
+        [&"transformer-big".into(), &"value".into(), &"bleu".into(), &2.into(), &true.into()]
+            as [&serde_json::Value; 5]
+    );
+    assert_eq!(first["measured"], 27.25);
+    let scores =
+        zoo.ends_with(0, &["ledger", "export", "--rows", "scores", "--format", "json"]).part("scores");
+    let values: Vec<f64> =
+        scores.as_array().unwrap().iter().map(|row| row["value"].as_f64().unwrap()).collect();
+    assert_eq!(values, [27.1, 27.4, 20.0, 27.5, 27.6, 27.4]);
+
+    // The ending of the file chooses the format, and all of them have the same rows.
+    let export = ["ledger", "export", "--rows", "scores", "-o"];
+    let file = |name: &'static str| [&export[..], &[name]].concat();
+    let noted = zoo.ends_with(0, &file("scores.csv")).stderr;
+    assert!(noted.contains("6 scores of 3 records"), "{noted}");
+    let read = |name: &str| std::fs::read(zoo.home().join(name)).unwrap();
+    let csv = String::from_utf8(read("scores.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+    assert!(csv.lines().nth(1).unwrap().contains(",27.1,"), "{csv}");
+    zoo.ends_with(0, &file("scores.json"));
+    let json: serde_json::Value = serde_json::from_slice(&read("scores.json")).unwrap();
+    assert_eq!(json["scores"], scores);
+    zoo.ends_with(0, &file("scores.parquet"));
+    let parquet = read("scores.parquet");
+    assert_eq!((&parquet[..4], &parquet[parquet.len() - 4..]), (&b"PAR1"[..], &b"PAR1"[..]));
+    let ended = zoo.ends_with(2, &file("scores.parquet"));
+    ended.says("scores.parquet is there already");
+    assert_eq!(read("scores.parquet"), parquet);
+    zoo.ends_with(2, &file("scores.xls")).says("does not end in .csv, .json or .parquet");
+    let none = ["ledger", "export", "--recipe", "none", "--format", "json"];
+    assert_eq!(zoo.ends_with(0, &none).part("verdicts"), serde_json::json!([]));
+
+    // The claims of the catalog have the last verdict of each.
+    let claims =
+        zoo.ends_with(0, &["list", "--claims", "--tag", "transformer", "--format", "json"]).part("claims");
+    let judged = claims.as_array().unwrap().iter().find(|row| row["recipe"] == "transformer-big").unwrap();
+    assert_eq!((&judged["claim"], &judged["kind"]), (&1.into(), &"value".into()));
+    zoo.ends_with(0, &["list", "--claims", "--tag", "transformer", "-o", "claims.csv"]);
+    let rows = String::from_utf8(read("claims.csv")).unwrap().lines().count();
+    assert_eq!(rows, claims.as_array().unwrap().len() + 1);
+}
+
+#[test]
 fn every_kind_of_tampering_is_named() {
     let zoo = with_entries();
     let path = zoo.home().join("ledger.jsonl");

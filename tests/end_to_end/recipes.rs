@@ -139,3 +139,28 @@ fn the_committed_schema_is_fresh() {
     let old = zoo.file("old.json", "{}\n");
     zoo.ends_with(9, &["schema", "--check", old.to_str().unwrap()]).says("is not the schema of this program");
 }
+
+#[test]
+fn a_list_is_kept_until_the_ledger_changes() {
+    let zoo = Zoo::new();
+    let list = || zoo.ends_with(0, &["list", "--tag", "toy", "--format", "json"]).stdout;
+    let made = list();
+    let kept = zoo.home().join("list.json");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(list(), made);
+    // What is printed is what was kept.
+    std::fs::write(&kept, text.replace("reverse strings", "sort strings")).unwrap();
+    assert_eq!(list(), made.replace("reverse strings", "sort strings"));
+    // A file that cannot be read, and one of another ledger, are made anew.
+    std::fs::write(&kept, &text[..text.len() / 2]).unwrap();
+    assert_eq!(list(), made);
+    std::fs::write(&kept, text.replace("reverse strings", "sort strings")).unwrap();
+    zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4", "--record"]);
+    assert_eq!(list(), made);
+    // A damaged ledger is reported each time.
+    std::fs::write(zoo.home().join("ledger.jsonl"), "{}\n").unwrap();
+    for _ in 0..2 {
+        let ended = zoo.ends_with(0, &["list", "--tag", "toy"]);
+        assert!(ended.stderr.contains("the ledger of this home is left aside"), "{}", ended.stderr);
+    }
+}

@@ -12,8 +12,8 @@ pub use self::checks::{
 };
 pub use self::inputs::{FeaturesArgs, InferArgs, SynthesizeArgs};
 pub use self::ledger::{
-    LedgerCommand, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerRecheckArgs, LedgerShowArgs,
-    LedgerVerifyArgs, ReportArgs,
+    LedgerCommand, LedgerExportArgs, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerRecheckArgs,
+    LedgerRows, LedgerShowArgs, LedgerVerifyArgs, ReportArgs,
 };
 pub use self::profile::ProfileArgs;
 pub use self::replay::ReplayArgs;
@@ -394,6 +394,12 @@ pub struct ListArgs {
     /// List only recipes with at least this evidence
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub evidence: Option<crate::evidence::rung::Rung>,
+    /// List the claims of the recipes with their last verdicts
+    #[arg(long)]
+    pub claims: bool,
+    /// New file for the table: .csv, .json or .parquet [default: stdout, as --format]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Arguments of `zoo show`.

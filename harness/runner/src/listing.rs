@@ -1,13 +1,17 @@
 //! What a list says of each recipe: evidence, verdicts, size, training time.
 
+mod remembered;
+
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use zoo_recipes::{Document, Statement};
+use serde::{Deserialize, Serialize};
+use zoo_recipes::{DataStatus, Document, Statement};
 use zoo_results::ledger::{Entry, Record};
 use zoo_results::report::{Account, ByStatement, Tally, uncounted};
 use zoo_results::verdict::Outcome;
 
+pub use self::remembered::FILE as REMEMBERED;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::rung::Rung;
@@ -17,8 +21,14 @@ use crate::wording::ClaimCounts;
 use crate::{records, tasks};
 
 /// A recipe with what is known of it.
-pub struct Listed<'d> {
-    pub document: &'d Document,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    pub name: String,
+    pub task: String,
+    pub tags: Vec<String>,
+    pub arms: Vec<String>,
+    pub data: DataStatus,
+    pub summary: String,
     pub evidence: Option<Rung>,
     pub counts: ClaimCounts,
     /// Outcomes of the claims, by kind of statement. A claim whose verdicts do not count is not in
@@ -30,7 +40,7 @@ pub struct Listed<'d> {
 }
 
 /// The training of a recorded run of the published size.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
     pub arm: String,
     pub seconds: f64,
@@ -61,7 +71,7 @@ pub struct Headline {
     pub claims: u64,
 }
 
-impl Listed<'_> {
+impl Listed {
     /// The outcome that stands for the recipe; `None` if no claim has one.
     pub fn headline(&self) -> Option<Headline> {
         let counts = Statement::ALL.into_iter().zip(self.counts.statements);
@@ -81,22 +91,28 @@ fn headline(tally: &Tally, statement: Statement, claims: u64) -> Option<Headline
     Some(Headline { statement, outcome, count: of(outcome), claims })
 }
 
-/// The recipes with what the ledgers of project and home have on them.
+/// The recipes of the catalog with what the ledgers of project and home have on them.
 ///
 /// # Errors
 /// A recipe does not resolve.
-pub fn listed<'d>(context: &Context, documents: Vec<&'d Document>) -> Result<Vec<Listed<'d>>> {
+pub fn listed(context: &Context) -> Result<Vec<Listed>> {
+    let key = remembered::Key::of(context);
+    if let Some(all) = remembered::recall(context, &key) {
+        return Ok(all);
+    }
     let mut of_recipe: HashMap<String, Vec<Entry>> = HashMap::new();
     for kept in records::kept(context, None) {
         of_recipe.entry(kept.entry.record.recipe.clone()).or_default().push(kept.entry);
     }
-    documents
-        .into_par_iter()
-        .map(|document| one(document, of_recipe.get(document.name()).map(Vec::as_slice).unwrap_or_default()))
-        .collect()
+    let names = zoo_recipes::names().into_par_iter();
+    let all =
+        names.map(|name| one(&Document::load(name)?, of_recipe.get(name).map_or(&[][..], Vec::as_slice)));
+    let all = all.collect::<Result<Vec<Listed>>>()?;
+    remembered::remember(context, key, &all);
+    Ok(all)
 }
 
-fn one<'d>(document: &'d Document, entries: &[Entry]) -> Result<Listed<'d>> {
+fn one(document: &Document, entries: &[Entry]) -> Result<Listed> {
     let runs = records::runs_of(entries.iter().map(|entry| &entry.record));
     let mut versions = Versions::new(document);
     let evidence = reached(&ladder_of(document, &mut versions, &runs));
@@ -111,8 +127,14 @@ fn one<'d>(document: &'d Document, entries: &[Entry]) -> Result<Listed<'d>> {
     let recipe = versions.body()?;
     let size = tasks::of(&recipe).size();
     let of_version = |record: &&Record| standings[0].hashes.contains(&record.recipe_hash);
+    let about = document.about();
     Ok(Listed {
-        document,
+        name: about.name.clone(),
+        task: about.task.to_string(),
+        tags: about.tags.clone(),
+        arms: document.arms().into_iter().map(str::to_owned).collect(),
+        data: about.status,
+        summary: about.summary.clone(),
         evidence,
         counts: ClaimCounts::of(&recipe),
         outcomes,

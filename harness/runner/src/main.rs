@@ -3,6 +3,7 @@
 mod bundling;
 mod cache;
 mod claim_metrics;
+mod claim_tables;
 mod cli;
 mod commands;
 mod completing;
@@ -13,6 +14,7 @@ mod environment;
 mod error;
 mod evidence;
 mod explaining;
+mod exporting;
 mod external;
 mod files;
 mod fitting;

@@ -167,8 +167,7 @@ pub fn scores(record: &Record) -> String {
 /// Verdicts of a record, like `REPRODUCED bound fp32; …`.
 pub fn verdicts(record: &Record) -> String {
     let one = |judgement: &Judgement| {
-        let kind = serde_json::to_value(judgement.claim.kind).ok();
-        let kind = kind.as_ref().and_then(|kind| kind.as_str()).unwrap_or_default().to_owned();
+        let kind = judgement.claim.kind.name();
         let arm = judgement.evidence.arm.clone().or_else(|| judgement.claim.arm.clone()).unwrap_or_default();
         format!("{} ({kind} {arm})", judgement.verdict.outcome).replace(" )", ")")
     };

@@ -62,10 +62,11 @@ pub struct OfArm {
 
 impl ClaimStanding {
     /// The verdict with the outcome that counts; without one, the last that does not count.
-    pub fn shown(&self) -> Option<&Listed> {
-        let all = || self.verdicts.iter().map(|one| &one.listed);
-        let counts = |one: &&Listed| one.uncounted.is_none() && Some(one.verdict.outcome) == self.outcome;
-        all().find(counts).or_else(|| all().next_back())
+    pub fn shown(&self) -> Option<&OfArm> {
+        let counts = |OfArm { listed, .. }: &&OfArm| {
+            listed.uncounted.is_none() && Some(listed.verdict.outcome) == self.outcome
+        };
+        self.verdicts.iter().find(counts).or_else(|| self.verdicts.last())
     }
 
     /// The verdicts for programs.

@@ -1,5 +1,6 @@
 //! Claims and verdicts as text.
 
+use serde::{Deserialize, Serialize};
 use zoo_recipes::{ClaimKind, ClaimSpec, Direction, Recipe, Statement, Statistic};
 use zoo_results::report::heading;
 use zoo_results::verdict::{Verdict, direction_of, judgeable};
@@ -98,6 +99,7 @@ pub fn claim_text(number: usize, claim: &ClaimSpec) -> String {
 }
 
 /// Numbers of a recipe's claims by kind of statement, and of claims that cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimCounts {
     /// Counts in the order of [`Statement::ALL`].
     pub statements: [u64; 3],

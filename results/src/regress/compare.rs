@@ -59,8 +59,7 @@ pub fn compare(ours: &[&Record], recorded: &[&Record], limits: &Limits) -> Vec<R
             let verdict =
                 listed(&judgement.claim, &rejudge(&record.recipe, &judgement.claim, &judgement.evidence));
             let arm = judgement.evidence.arm.clone().unwrap_or_default();
-            let kind = serde_json::to_value(judgement.claim.kind).ok();
-            let kind = kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+            let kind = judgement.claim.kind.name().to_owned();
             let parts = [Some(kind), Some(verdict.metric.clone()), verdict.eval.clone(), Some(arm)];
             Row {
                 recipe: record.recipe.clone(),

@@ -166,6 +166,16 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// The table without the column of this key.
+    #[must_use]
+    pub fn without(mut self, key: &str) -> Self {
+        if let Some(at) = self.columns.iter().position(|column| column.key == key) {
+            self.columns.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
     /// The table as text that ends with a newline.
     #[must_use]
     pub fn render(&self, format: Format) -> String {

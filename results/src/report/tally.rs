@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use zoo_recipes::Statement;
 
 use crate::verdict::{Outcome, Verdict};
 
 /// Number of times each outcome was reached.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally(BTreeMap<Outcome, u64>);
 
 impl Tally {
@@ -45,7 +46,7 @@ impl std::fmt::Display for Tally {
 }
 
 /// One tally for each kind of statement. There is no total over the three.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ByStatement<T>([T; 3]);
 
 impl<T> ByStatement<T> {

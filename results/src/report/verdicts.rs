@@ -8,9 +8,7 @@ use crate::verdict::Verdict;
 
 /// "value bleu", "bound bleu (of SIBLING)", "value wer (external)".
 pub(super) fn claim(verdict: &Verdict) -> String {
-    // The kind's name as recipes write it.
-    let kind = serde_json::to_value(verdict.kind).ok().and_then(|v| v.as_str().map(str::to_owned));
-    let mut text = format!("{} {}", kind.unwrap_or_default(), verdict.metric);
+    let mut text = format!("{} {}", verdict.kind.name(), verdict.metric);
     if let Some(sibling) = &verdict.extends {
         text.push_str(&format!(" (of {sibling})"));
     }

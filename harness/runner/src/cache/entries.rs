@@ -15,6 +15,7 @@ use super::extent::{Extent, is_folder, is_link, paths_in};
 use super::kind::Kind;
 use super::needs::{NamedRun, Needs, Users};
 use crate::context::Context;
+use crate::listing::REMEMBERED;
 use crate::records::HYPOTHESES;
 use crate::run::activity::Activity;
 use crate::runs::{State, state_of};
@@ -361,7 +362,12 @@ impl Lister<'_> {
                 continue;
             }
             let mut entry = self.entry(Kind::Other, name.clone(), vec![path.clone()]);
-            entry.of = if name == "locks" { "locks of downloads" } else { "not zoo's" }.to_owned();
+            let of = match name.as_str() {
+                "locks" => "locks of downloads",
+                REMEMBERED => "the last list of `zoo list`",
+                _ => "not zoo's",
+            };
+            of.clone_into(&mut entry.of);
             found.push(if is_link(&path) { linked(entry) } else { entry });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::completing;
 
@@ -37,6 +37,15 @@ Examples:
   zoo ledger list --recipe reversal-transformer
   zoo ledger list --ledger results/data/ledger.jsonl --format csv")]
     List(LedgerListArgs),
+    /// Write the verdicts or scores of all entries as a table: CSV, JSON or Parquet
+    #[command(after_help = "\
+Examples:
+  zoo ledger export -o verdicts.csv
+  zoo ledger export --rows scores -o scores.parquet
+  zoo ledger export --ledger results/data/ledger.jsonl --recipe ptb-lstm-small --format json
+
+A row is one verdict or one score, with the record that it is of. `zoo list --claims` has the claims.")]
+    Export(LedgerExportArgs),
     /// Show one entry
     #[command(after_help = "\
 Examples:
@@ -100,6 +109,33 @@ pub struct LedgerListArgs {
     #[command(flatten)]
     pub file: LedgerFile,
     /// List only entries of this recipe
+    #[arg(long, add = completing::recipes())]
+    pub recipe: Option<String>,
+}
+
+/// What a row of an exported ledger is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LedgerRows {
+    /// A verdict on a claim
+    #[default]
+    Verdicts,
+    /// A score of a run
+    Scores,
+}
+
+/// Arguments of `zoo ledger export`.
+#[derive(Debug, Args)]
+pub struct LedgerExportArgs {
+    /// What a row is
+    #[arg(long, value_enum, default_value_t, value_name = "ROWS")]
+    pub rows: LedgerRows,
+    /// New file: .csv, .json or .parquet [default: stdout, as --format]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Ledger to use
+    #[command(flatten)]
+    pub file: LedgerFile,
+    /// Export only entries of this recipe
     #[arg(long, add = completing::recipes())]
     pub recipe: Option<String>,
 }

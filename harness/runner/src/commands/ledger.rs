@@ -5,13 +5,15 @@ use std::path::Path;
 use serde_json::json;
 use zoo_results::exit::Exit;
 use zoo_results::ledger::{Contradiction, Entry, GENESIS, Ledger, recheck};
-use zoo_results::report::ledger_table;
+use zoo_results::report::{ledger_table, score_rows, verdict_rows};
 
 use crate::cli::{
-    LedgerCommand, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerShowArgs, LedgerVerifyArgs,
+    LedgerCommand, LedgerExportArgs, LedgerFile, LedgerListArgs, LedgerMergeArgs, LedgerRows, LedgerShowArgs,
+    LedgerVerifyArgs,
 };
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::exporting;
 use crate::merging::{self, Merged};
 use crate::output::{self, Cell, Format};
 use crate::records;
@@ -28,6 +30,7 @@ pub fn run(context: &Context, command: &LedgerCommand) -> Result<Exit> {
         },
         LedgerCommand::Merge(args) => merge(context, args),
         LedgerCommand::List(args) => list(context, args),
+        LedgerCommand::Export(args) => export(context, args),
         LedgerCommand::Show(args) => show(context, args),
     }
 }
@@ -174,10 +177,28 @@ fn merge(context: &Context, args: &LedgerMergeArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// The entries of a ledger, or those of one recipe.
+fn entries(context: &Context, file: &LedgerFile, recipe: Option<&str>) -> Result<Vec<Entry>> {
+    let mut entries = records::open(context, file.ledger.as_deref())?.entries()?;
+    entries.retain(|entry| recipe.is_none_or(|recipe| recipe == entry.record.recipe));
+    Ok(entries)
+}
+
+fn export(context: &Context, args: &LedgerExportArgs) -> Result<Exit> {
+    let entries = entries(context, &args.file, args.recipe.as_deref())?;
+    let (key, table) = match args.rows {
+        LedgerRows::Verdicts => ("verdicts", verdict_rows(&entries)),
+        LedgerRows::Scores => ("scores", score_rows(&entries)),
+    };
+    exporting::write("ledger export", key, &table, context.format, args.out.as_deref())?;
+    if args.out.is_some() || table.rows.is_empty() {
+        context.progress.note(&format!("{} {key} of {} records", table.rows.len(), entries.len()));
+    }
+    Ok(Exit::Ok)
+}
+
 fn list(context: &Context, args: &LedgerListArgs) -> Result<Exit> {
-    let entries = records::open(context, args.file.ledger.as_deref())?.entries()?;
-    let wanted = |entry: &&Entry| args.recipe.as_ref().is_none_or(|recipe| *recipe == entry.record.recipe);
-    let table = ledger_table(entries.iter().filter(wanted));
+    let table = ledger_table(&entries(context, &args.file, args.recipe.as_deref())?);
     output::write_table("ledger list", "records", &table, context.format)?;
     Ok(Exit::Ok)
 }

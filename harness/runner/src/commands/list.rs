@@ -1,46 +1,87 @@
 //! `zoo list`: lists recipes with their evidence.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use zoo_recipes::{DataStatus, Document, nearest};
 use zoo_results::exit::Exit;
 
+use crate::claim_tables::{self, ClaimsOf};
 use crate::cli::ListArgs;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::evidence::Versions;
 use crate::evidence::rung::Rung;
 use crate::fitting::{fitted, terminal_width};
 use crate::listing::{Headline, Listed, listed};
 use crate::output::{self, Cell, Format, Table};
+use crate::records::{self, Kept};
+use crate::{exporting, standing};
 
 pub fn run(context: &Context, args: &ListArgs) -> Result<Exit> {
-    let documents: Result<Vec<Document>> =
-        zoo_recipes::names().par_iter().map(|name| Ok(Document::load(name)?)).collect();
-    let documents = documents?;
+    let mut all = listed(context)?;
     if let Some(task) = &args.task {
-        known("task", task, documents.iter().map(|document| document.about().task.as_str()))?;
+        known("task", task, all.iter().map(|one| one.task.as_str()))?;
     }
     for tag in &args.tag {
-        let tags = documents.iter().flat_map(|document| &document.about().tags);
-        known("tag", tag, tags.map(String::as_str))?;
+        known("tag", tag, all.iter().flat_map(|one| &one.tags).map(String::as_str))?;
     }
-    let wanted = documents.iter().filter(|document| {
-        let about = document.about();
-        args.tag.iter().all(|tag| about.tags.contains(tag))
-            && args.task.as_ref().is_none_or(|task| about.task == **task)
+    all.retain(|one| {
+        args.tag.iter().all(|tag| one.tags.contains(tag))
+            && args.task.as_ref().is_none_or(|task| one.task == *task)
+            && args.evidence.is_none_or(|least| one.evidence >= Some(least))
     });
-    let mut all = listed(context, wanted.collect())?;
-    all.retain(|one| args.evidence.is_none_or(|least| one.evidence >= Some(least)));
-    let table = match context.format {
-        Format::Human => for_people(&all, terminal_width()),
-        Format::Md => for_people(&all, None),
-        Format::Csv => for_programs(&all),
-        Format::Json => for_programs(&all),
+    let (key, table) = match args.claims {
+        true => ("claims", claims(context, &all, args)?),
+        false => ("recipes", recipes(context, &all, args)),
     };
-    output::write_table("list", "recipes", &table, context.format)?;
+    exporting::write("list", key, &table, context.format, args.out.as_deref())?;
     if all.is_empty() {
         context.progress.note("no recipe matches all of these filters; `zoo list` shows every recipe");
     }
     Ok(Exit::Ok)
+}
+
+/// Whether a table is for programs. In a file it always is.
+fn is_for_programs(context: &Context, args: &ListArgs) -> bool {
+    args.out.is_some() || matches!(context.format, Format::Csv | Format::Json)
+}
+
+/// A table for people in the width of their terminal.
+fn in_terminal(context: &Context, table: Table) -> Table {
+    match terminal_width() {
+        Some(width) if context.format == Format::Human => fitted(table, width),
+        _ => table,
+    }
+}
+
+fn recipes(context: &Context, all: &[Listed], args: &ListArgs) -> Table {
+    match is_for_programs(context, args) {
+        true => for_programs(all),
+        false => in_terminal(context, for_people(all)),
+    }
+}
+
+/// The claims of these recipes with their last verdicts.
+fn claims(context: &Context, all: &[Listed], args: &ListArgs) -> Result<Table> {
+    let mut of_recipe: HashMap<String, Vec<Kept>> = HashMap::new();
+    for kept in records::kept(context, None) {
+        of_recipe.entry(kept.entry.record.recipe.clone()).or_default().push(kept);
+    }
+    let with_records: Vec<(&str, Vec<Kept>)> =
+        all.iter().map(|one| (one.name.as_str(), of_recipe.remove(&one.name).unwrap_or_default())).collect();
+    let standings = with_records.into_par_iter().map(|(name, kept)| {
+        let document = Document::load(name)?;
+        let mut versions = Versions::new(&document);
+        let standings = standing::claims(&document, &mut versions, kept)?;
+        Ok((name, versions.body()?.claim.clone(), standings))
+    });
+    let standings = standings.collect::<Result<Vec<_>>>()?;
+    let of = standings.iter().map(|(recipe, claims, standings)| ClaimsOf { recipe, claims, standings });
+    Ok(match is_for_programs(context, args) {
+        true => claim_tables::for_programs(of),
+        false => in_terminal(context, claim_tables::for_people(of)),
+    })
 }
 
 /// Rejects a filter value that no recipe has, because an empty list would look like a valid answer.
@@ -59,34 +100,30 @@ fn known<'a>(what: &str, given: &str, words: impl Iterator<Item = &'a str>) -> R
         .hint(format!("{hint}the {what}s are {}", words.join(", "))))
 }
 
-/// Columns for people, in the width of their terminal.
-fn for_people(all: &[Listed<'_>], width: Option<usize>) -> Table {
+/// Columns for people.
+fn for_people(all: &[Listed]) -> Table {
     let mut table =
         output::columns(["name", "verdict", "of", "#size", "#time", "evidence", "task", "summary"]);
     for one in all {
-        let about = one.document.about();
         let headline = one.headline();
         let of = |Headline { statement, count, claims, .. }: Headline| {
             format!("{count}/{claims} {}", &statement.name()[..3])
         };
         table.push(output::words([
-            about.name.clone(),
+            one.name.clone(),
             headline.map_or_else(|| "-".to_owned(), |headline| headline.outcome.to_string()),
             headline.map(of).unwrap_or_default(),
             one.parameters.map_or_else(|| "-".to_owned(), |(count, _)| rounded(count)),
             one.trained.as_ref().map_or_else(|| "-".to_owned(), |trained| rough(trained.seconds)),
             one.evidence.map_or("none", Rung::name).to_owned(),
-            about.task.to_string(),
-            about.summary.clone(),
+            one.task.clone(),
+            one.summary.clone(),
         ]));
     }
-    match width {
-        Some(width) => fitted(table, width),
-        None => table,
-    }
+    table
 }
 
-fn for_programs(all: &[Listed<'_>]) -> Table {
+fn for_programs(all: &[Listed]) -> Table {
     let mut table = output::columns([
         "name",
         "task",
@@ -107,18 +144,17 @@ fn for_programs(all: &[Listed<'_>]) -> Table {
         "outcomes",
     ]);
     for one in all {
-        let about = one.document.about();
         let headline = one.headline();
         let mut row = vec![
-            Cell::words(&about.name),
-            Cell::words(about.task.as_str()),
-            Cell::list(one.document.arms(), " "),
+            Cell::words(&one.name),
+            Cell::words(&one.task),
+            Cell::list(one.arms.iter().map(String::as_str), " "),
         ];
         row.extend(one.counts.numbers().map(Cell::count));
         row.extend([
             Cell::of("", one.evidence.map(Rung::name)),
-            Cell::words(status(about.status)),
-            Cell::words(&about.summary),
+            Cell::words(status(one.data)),
+            Cell::words(&one.summary),
             Cell::of("", one.parameters.map(|(count, _)| count)),
             Cell::of("", one.parameters.map(|(_, exact)| exact)),
             Cell::of("", one.trained.as_ref().map(|trained| trained.seconds)),
@@ -176,13 +212,18 @@ mod tests {
 
     #[test]
     fn every_recipe_fits_eighty_columns_with_verdict_size_and_time() {
-        let documents: Vec<Document> =
-            zoo_recipes::names().into_iter().map(|name| Document::load(name).unwrap()).collect();
-        let listed = |document| {
+        let listed = |name: &str| {
+            let document = Document::load(name).unwrap();
+            let about = document.about();
             let mut outcomes = ByStatement::<Tally>::default();
             outcomes.of_mut(zoo_recipes::Statement::Own).add(Outcome::NotReproduced);
             Listed {
-                document,
+                name: about.name.clone(),
+                task: about.task.to_string(),
+                tags: about.tags.clone(),
+                arms: Vec::new(),
+                data: about.status,
+                summary: about.summary.clone(),
                 evidence: Some(Rung::SmallRun),
                 counts: ClaimCounts { statements: [0, 0, 8], not_judgeable: 0 },
                 outcomes,
@@ -190,13 +231,13 @@ mod tests {
                 trained: Some(Trained { arm: "fp32".into(), seconds: 5_399.0, hardware: None }),
             }
         };
-        let all: Vec<Listed<'_>> = documents.iter().map(listed).collect();
-        let text = for_people(&all, Some(80)).render(Format::Human);
+        let all: Vec<Listed> = zoo_recipes::names().into_iter().map(listed).collect();
+        let text = fitted(for_people(&all), 80).render(Format::Human);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let columns: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
         assert_eq!(columns, ["name", "verdict", "of", "size", "time"]);
         assert!(text.contains("  NOT REPRODUCED  1/8 own  2.6 M  90 min"), "{text}");
-        let wide = for_people(&all, None);
+        let wide = for_people(&all);
         assert_eq!(wide.columns.len(), 8);
     }
 

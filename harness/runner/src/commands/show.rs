@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_recipes::untrusted::{escaped, one_line};
-use zoo_recipes::{ClaimSpec, Document, Resolved, Selection};
+use zoo_recipes::{Document, Resolved, Selection};
 use zoo_results::exit::Exit;
-use zoo_results::verdict::judgeable;
 
+use crate::claim_tables::{self, ClaimsOf};
 use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::{self, Versions, ladder_of, reached};
-use crate::output::{self, Cell, Format, Table};
+use crate::output::{self, Format, Table};
 use crate::standing::{self, ClaimStanding};
-use crate::wording::{by_statement, claim_line, claim_text};
+use crate::wording::{by_statement, claim_text};
 use crate::{records, tasks};
 
 pub fn run(context: &Context, args: &ShowArgs) -> Result<Exit> {
@@ -76,66 +76,22 @@ impl<'d> Shown<'d> {
         Ok(table)
     }
 
+    /// The claims for programs.
     fn claims(&self) -> Table {
-        let mut table = output::columns([
-            "#claim",
-            "statement",
-            "text",
-            "metric",
-            "#published",
-            "#margin",
-            "#measured",
-            "#seeds",
-            "verdict",
-            "uncounted",
-            "source",
-            "note",
-            "not judgeable",
-        ]);
-        let number = |value: Option<f64>| {
-            value.map_or_else(|| Cell::words(""), |value| Cell::of(value.to_string(), value))
-        };
-        for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
-            let listed = self.standings.get(at).and_then(ClaimStanding::shown);
-            table.push(vec![
-                Cell::count(at as u64 + 1),
-                Cell::words(claim.statement().name()),
-                Cell::words(claim_line(claim)),
-                Cell::words(&claim.metric),
-                number(claim.value),
-                number(claim.margin),
-                number(listed.and_then(|one| one.verdict.measured)),
-                Cell::count(listed.map_or(0, |one| one.verdict.seeds).into()),
-                listed.map_or_else(|| Cell::words(""), |one| Cell::outcome(one.verdict.outcome)),
-                Cell::words(listed.and_then(|one| one.uncounted).unwrap_or_default()),
-                Cell::words(&claim.source),
-                Cell::words(note(claim)),
-                Cell::words(judgeable(claim).err().unwrap_or_default()),
-            ]);
+        claim_tables::for_programs([self.claims_of()]).without("recipe")
+    }
+
+    fn claims_of(&self) -> ClaimsOf<'_> {
+        ClaimsOf {
+            recipe: self.document.name(),
+            claims: &self.resolved.recipe.claim,
+            standings: &self.standings,
         }
-        table
     }
 
     /// The claims in one line each: number, claim, published, measured, verdict.
     fn headlines(&self) -> Table {
-        let mut table = output::columns(["#", "claim", "#published", "#measured", "verdict"]);
-        for (at, claim) in self.resolved.recipe.claim.iter().enumerate() {
-            let listed = self.standings.get(at).and_then(ClaimStanding::shown);
-            let line = claim_line(claim);
-            let verdict = listed.map_or_else(String::new, |one| {
-                let uncounted = if one.uncounted.is_some() { " (not counted)" } else { "" };
-                format!("{}{uncounted}", one.verdict.outcome)
-            });
-            table.push(vec![
-                Cell::count(at as u64 + 1),
-                // The signature is below, with the source.
-                Cell::words(line.split(" (").next().unwrap_or_default()),
-                Cell::number(claim.value),
-                Cell::number(listed.and_then(|one| one.verdict.measured)),
-                Cell::words(verdict),
-            ]);
-        }
-        table
+        claim_tables::for_people([self.claims_of()]).without("recipe")
     }
 
     fn data_lines(&self) -> Vec<(&'static str, String)> {
@@ -315,11 +271,6 @@ impl<'d> Shown<'d> {
             "records": self.records.objects(),
         }))
     }
-}
-
-fn note(claim: &ClaimSpec) -> String {
-    let extends = claim.extends.as_ref().map(|sibling| format!("printed for {sibling}"));
-    extends.into_iter().chain(claim.own.clone()).chain(claim.note.clone()).collect::<Vec<_>>().join("; ")
 }
 
 /// The resolved recipe as TOML without its claims, which are shown as a table.

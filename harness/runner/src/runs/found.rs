@@ -77,7 +77,7 @@ impl Found {
 /// All runs in a home's folder of runs, newest first.
 pub fn all(runs: &Path) -> Vec<Found> {
     let names = names(runs);
-    newest_first(names.par_iter().flat_map_iter(|name| folders(runs, name)).collect())
+    newest_first(names.par_iter().flat_map(|name| folders(runs, name)).collect())
 }
 
 /// The runs below a name, newest first.
@@ -107,7 +107,8 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 fn folders(runs: &Path, name: &str) -> Vec<Found> {
     let entries = fs::read_dir(runs.join(name)).into_iter().flatten().flatten();
-    entries.filter_map(|entry| Found::read(name, entry.path())).collect()
+    let folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    folders.into_par_iter().filter_map(|folder| Found::read(name, folder)).collect()
 }
 
 fn newest_first(mut found: Vec<Found>) -> Vec<Found> {

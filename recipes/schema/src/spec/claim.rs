@@ -195,6 +195,23 @@ pub enum ClaimKind {
     Memory,
 }
 
+impl ClaimKind {
+    /// The word of recipes and ledgers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Bound => "bound",
+            Self::Parity => "parity",
+            Self::Ratio => "ratio",
+            Self::Relation => "relation",
+            Self::Trajectory => "trajectory",
+            Self::Diverges => "diverges",
+            Self::Memory => "memory",
+        }
+    }
+}
+
 /// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
