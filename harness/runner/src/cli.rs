@@ -98,6 +98,7 @@ pub enum Command {
 Examples:
   zoo list --task translation
   zoo list --tag openseq2seq --evidence smoke --format json
+  zoo list --claims --task translation -o claims.csv
 
 The verdict is the worst on the recipe's published claims; without such claims, on its extended ones
 or its own checks: `2/3 pub` is two of three published claims. The time is that of a recorded
