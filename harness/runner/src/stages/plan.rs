@@ -123,7 +123,7 @@ impl Plan {
     /// Adds what the runs would take on a GPU.
     ///
     /// # Errors
-    /// There is no such GPU.
+    /// `gpus.toml` has no GPU of this name.
     pub fn on(&mut self, ctx: &Context, request: &Request, gpu: &str) -> Result<()> {
         let mut records = records::kept(ctx, Some(&self.recipe));
         records.retain(|kept| {

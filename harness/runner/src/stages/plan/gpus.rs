@@ -130,7 +130,7 @@ impl fmt::Display for OnGpu {
 /// with these changes.
 ///
 /// # Errors
-/// There is no such GPU.
+/// `gpus.toml` has no GPU of this name.
 pub fn on_gpu(name: &str, runs: &[ArmPlan], records: &[Kept]) -> Result<OnGpu> {
     let Table { gpu: all, reached } = table()?;
     let key = name.to_lowercase().replace([' ', '-', '_'], "");
