@@ -1,7 +1,7 @@
 //! Token embeddings with positions, also used as output projection.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 use zoo_recipes::{EmbeddingInit, EmbeddingSpec, Positions};
 
 use super::{Init, PositionTable};
@@ -45,7 +45,6 @@ impl Embedding {
     /// Embeds tokens at their positions: FP32 `[tokens, width]`, with dropout applied. `None` gives
     /// zeros before the position is added.
     pub fn forward(&self, tokens: &[(Option<u32>, usize)], pass: &mut Pass) -> Tensor<2> {
-        let [_, width] = self.weight.dims();
         let zero_id = self.zero_id;
         let ids: Vec<Option<u32>> =
             tokens.iter().map(|&(id, _)| id.filter(|&id| Some(id) != zero_id)).collect();
@@ -54,10 +53,8 @@ impl Embedding {
             x = x * self.scale;
         }
         if let Some(positions) = &self.positions {
-            let mut codes = Vec::with_capacity(tokens.len() * width);
-            tokens.iter().for_each(|&(_, position)| positions.append(&mut codes, position));
-            x = x.clone()
-                + Tensor::<2>::from_data(TensorData::new(codes, [tokens.len(), width]), &x.device());
+            let codes = positions.encode(tokens.iter().map(|&(_, position)| position), &x.device());
+            x = x + codes;
         }
         ops::stored(ops::dropout(x, self.dropout, pass), pass.compute)
     }

@@ -1,6 +1,9 @@
 //! Fixed sinusoidal position encodings in their published layouts.
 
+use burn::tensor::{Device, Tensor, TensorData};
 use zoo_recipes::Positions;
+
+use crate::ops;
 
 /// Encodings of the positions 0, 1, 2, … of a sequence.
 #[derive(Debug, Clone)]
@@ -15,8 +18,32 @@ impl PositionTable {
         Self { layout, width }
     }
 
-    /// Appends the encoding of the token at `position`, counted from 0.
-    pub fn append(&self, out: &mut Vec<f32>, position: usize) {
+    /// The encodings of tokens at these positions, counted from 0: FP32 `[positions, width]`.
+    ///
+    /// Each different position is computed once: a batch has thousands of tokens and at most some
+    /// hundred positions, and a GPU would wait for the sines of all tokens.
+    pub fn encode(&self, positions: impl Iterator<Item = usize> + Clone, device: &Device) -> Tensor<2> {
+        const UNSEEN: u32 = u32::MAX;
+        let mut row_of = vec![UNSEEN; positions.clone().max().map_or(0, |last| last + 1)];
+        let mut codes = Vec::new();
+        let mut count = 0;
+        let rows: Vec<Option<u32>> = positions
+            .map(|position| {
+                let row = &mut row_of[position];
+                if *row == UNSEEN {
+                    *row = count;
+                    count += 1;
+                    self.append(&mut codes, position);
+                }
+                Some(*row)
+            })
+            .collect();
+        let table = TensorData::new(codes, [count as usize, self.width]);
+        ops::embedding(Tensor::from_data(table, device), &rows)
+    }
+
+    /// Appends the encoding of one position.
+    fn append(&self, out: &mut Vec<f32>, position: usize) {
         let half = self.width / 2;
         match self.layout {
             Positions::None => out.extend(std::iter::repeat_n(0.0, 2 * half)),
@@ -42,6 +69,20 @@ impl PositionTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameters::host_values;
+
+    #[test]
+    fn tokens_share_the_encoding_of_their_position() {
+        for layout in [Positions::SinusoidPaper, Positions::SinusoidTensor2tensor, Positions::SinusoidFairseq]
+        {
+            let (table, positions) = (PositionTable::new(layout, 7), [4, 0, 1, 4, 300, 0]);
+            let mut due = Vec::new();
+            positions.iter().for_each(|&position| table.append(&mut due, position));
+            let codes = table.encode(positions.into_iter(), &Device::flex());
+            assert_eq!(codes.dims(), [6, 7]);
+            assert_eq!(host_values(codes), due, "{layout:?}");
+        }
+    }
 
     #[test]
     fn layouts_differ_as_published() {
