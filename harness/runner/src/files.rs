@@ -2,13 +2,43 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use zoo_recipes::atomic;
 use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
+
+/// Size and time of a file or folder. It counts as unchanged while both are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    bytes: u64,
+    /// Nanoseconds since 1970.
+    written: u64,
+}
+
+impl Stamp {
+    /// The present stamp; `None` if there is no such file, or none that can be looked at.
+    pub fn of(path: &Path) -> Option<Self> {
+        let about = fs::metadata(path).ok()?;
+        let written = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(Self { bytes: about.len(), written: u64::try_from(written.as_nanos()).ok()? })
+    }
+
+    /// The stamp of this program's file.
+    pub fn of_program() -> Option<Self> {
+        Self::of(&std::env::current_exe().ok()?)
+    }
+
+    /// Whether the file was written before this time. Later changes within one tick of the file
+    /// system's clock would not show.
+    pub fn is_before(self, time: SystemTime) -> bool {
+        let time = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u128::from(self.written) < time.as_nanos()
+    }
+}
 
 /// Reads a JSON file of ours.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {

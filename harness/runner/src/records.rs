@@ -87,14 +87,16 @@ pub fn kept(context: &Context, recipe: Option<&str>) -> Vec<Kept> {
         Some(Kept { whose: "project", entry: Entry { sequence, previous, hash, record } })
     });
     let mut all: Vec<Kept> = project.collect();
-    all.extend(own(context).into_iter().map(|entry| Kept { whose: "here", entry }));
+    all.extend(own(context, recipe).into_iter().map(|entry| Kept { whose: "here", entry }));
     all.retain(|kept| recipe.is_none_or(|recipe| kept.entry.record.recipe == recipe));
     all
 }
 
-/// The entries of the home's ledger.
-fn own(context: &Context) -> Vec<Entry> {
-    ledger(context, None).entries().unwrap_or_else(|error| {
+/// The entries of the home's ledger, or those of one recipe.
+fn own(context: &Context, recipe: Option<&str>) -> Vec<Entry> {
+    let ledger = ledger(context, None);
+    let entries = recipe.map_or_else(|| ledger.entries(), |recipe| ledger.entries_of(recipe));
+    entries.unwrap_or_else(|error| {
         context.progress.note(&format!("the ledger of this home is left aside: {error}"));
         Vec::new()
     })

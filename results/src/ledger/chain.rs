@@ -139,6 +139,15 @@ pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry
     Ok(Entry { sequence, previous: previous.to_owned(), hash: hash.to_owned(), record })
 }
 
+/// The hash of a line that is unchanged and in its place of the chain. `None` if it is not, or if its
+/// first fields were written in another form: then [`decode`] tells.
+pub(super) fn unchanged<'l>(line: &'l [u8], sequence: u64, previous: &str) -> Option<&'l str> {
+    let (sealed, end) = std::str::from_utf8(line).ok()?.rsplit_once(HASH_KEY)?;
+    let hash = end.strip_suffix("\"}")?;
+    let place = format!("{{\"schema\":{SCHEMA},\"sequence\":{sequence},\"previous\":\"{previous}\",");
+    (sealed.starts_with(&place) && sha256(sealed.as_bytes()) == hash).then_some(hash)
+}
+
 /// Fields that do not match their seal, were added, or are missing.
 fn changed_fields(fields: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(seals)) = fields.get("seals") else { return vec!["seals".to_owned()] };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use zoo_recipes::atomic::sync_parent;
 
-use super::chain::{Entry, GENESIS, decode, encode};
+use super::chain::{Entry, GENESIS, decode, encode, unchanged};
 use super::error::LedgerError;
 use super::record::Record;
 
@@ -63,6 +63,40 @@ impl Ledger {
         };
         file.lock_shared().map_err(|e| self.io(e))?;
         Ok(self.read(&mut file)?.entries)
+    }
+
+    /// The records of one recipe in order. Every line is checked against its hash and the previous
+    /// line, and only the lines that name the recipe are parsed.
+    ///
+    /// # Errors
+    /// As [`Ledger::entries`].
+    pub fn entries_of(&self, recipe: &str) -> Result<Vec<Entry>, LedgerError> {
+        if let Some(entries) = self.unchanged_entries_of(recipe) {
+            return Ok(entries);
+        }
+        // It finds the fault, or reads what that reader is too strict for.
+        let mut entries = self.entries()?;
+        entries.retain(|entry| entry.record.recipe == recipe);
+        Ok(entries)
+    }
+
+    /// `None` if a line is not in the form in which it was written.
+    fn unchanged_entries_of(&self, recipe: &str) -> Option<Vec<Entry>> {
+        let mut file = File::open(&self.path).ok()?;
+        file.lock_shared().ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let named = format!("\"recipe\":{}", serde_json::Value::from(recipe));
+        let (mut entries, mut previous) = (Vec::new(), GENESIS);
+        for (sequence, line) in (0..).zip(bytes.strip_suffix(b"\n")?.split(|byte| *byte == b'\n')) {
+            let hash = unchanged(line, sequence, previous)?;
+            if std::str::from_utf8(line).ok()?.contains(&named) {
+                entries.push(decode(line, sequence, previous).ok()?);
+            }
+            previous = hash;
+        }
+        entries.retain(|entry| entry.record.recipe == recipe);
+        Some(entries)
     }
 
     /// Checks every line. Returns the number of records and the hash of the last one ([`GENESIS`]

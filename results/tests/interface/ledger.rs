@@ -53,10 +53,18 @@ fn what_was_added_reads_back() {
     assert_eq!(ledger.find("1").unwrap().as_ref(), Some(&entries[1]));
     assert_eq!(ledger.find(&entries[2].hash[..12]).unwrap().as_ref(), Some(&entries[2]));
     assert_eq!(ledger.find("7").unwrap(), None);
+    ledger.append(&Record { recipe: "toy".into(), ..record(9) }).unwrap();
+    assert_eq!(ledger.entries_of("reversal").unwrap(), entries);
+    assert_eq!(ledger.entries_of("toy").unwrap()[0].record.seeds, [9]);
+    assert_eq!(ledger.entries_of("to").unwrap(), []);
+    let cut = fs::read(&path).unwrap();
+    fs::write(&path, cut.strip_suffix(b"\n").unwrap()).unwrap();
+    assert_eq!(ledger.entries_of("toy").unwrap().len(), 1, "only the newline is missing");
     // Appending leaves the existing content unchanged.
     ledger.append(&record(4)).unwrap();
     assert!(fs::read(&path).unwrap().starts_with(&bytes));
-    assert!(Ledger::open(folder.path().join("none.jsonl")).unwrap().entries().unwrap().is_empty());
+    let none = Ledger::open(folder.path().join("none.jsonl")).unwrap();
+    assert!(none.entries().unwrap().is_empty() && none.entries_of("toy").unwrap().is_empty());
 }
 
 #[test]
@@ -74,6 +82,9 @@ fn every_flipped_byte_is_found_on_its_line() {
             }
             other => panic!("byte {at} of line {line}: {other:?}"),
         }
+        // Lines of other recipes are checked, too.
+        let of_another = Ledger::at(&path).entries_of("toy");
+        assert!(of_another.is_err(), "byte {at} of line {line}: {of_another:?}");
     }
 }
 

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::listing::REMEMBERED;
 use crate::records::HYPOTHESES;
 use crate::run::activity::Activity;
-use crate::runs::{State, state_of};
+use crate::runs::{REMEMBERED as RUNS, State, state_of};
 
 /// Time for which a kept output stays without a record. A command keeps outputs just before it writes
 /// their record.
@@ -365,6 +365,7 @@ impl Lister<'_> {
             let of = match name.as_str() {
                 "locks" => "locks of downloads",
                 REMEMBERED => "the last list of `zoo list`",
+                RUNS => "what `zoo runs` read of ended runs",
                 _ => "not zoo's",
             };
             of.clone_into(&mut entry.of);

@@ -14,7 +14,7 @@ use crate::cli::RunsArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Column, Format, Table};
-use crate::runs::{FULL, Found, Recorded, Summary, Verdicts, all, called};
+use crate::runs::{FULL, Found, Recorded, Remembered, Summary, Verdicts, all_but, called};
 
 pub fn run(context: &Context, args: &RunsArgs) -> Result<Exit> {
     match args.watch {
@@ -65,7 +65,9 @@ struct Row {
 }
 
 fn listed(context: &Context, args: &RunsArgs) -> Listed {
-    let found = all(&context.runs_dir());
+    let began = SystemTime::now();
+    let mut remembered = Remembered::of(&context.home);
+    let found = all_but(&context.runs_dir(), &remembered);
     let recipes: Vec<Wanted<'_>> = args.recipes.iter().map(|name| Wanted::new(name, &found)).collect();
     let named = found.iter().zip(called(&found));
     let mut wanted: Vec<(&Found, String)> =
@@ -78,13 +80,16 @@ fn listed(context: &Context, args: &RunsArgs) -> Listed {
         Row { found: found.clone(), called, summary }
     });
     let mut rows: Vec<Row> = rows.collect();
+    let read: Vec<(&Found, &Summary)> = rows.iter().map(|row| (&row.found, &row.summary)).collect();
+    remembered.update(&found, &read, began);
     rows.retain(|row| args.state.is_empty() || args.state.contains(&row.summary.state));
     rows.truncate(args.newest.unwrap_or(usize::MAX));
     let mut notes = Vec::new();
-    let verdicts = Verdicts::read(&context.ledger_path()).unwrap_or_else(|error| {
+    let verdicts = remembered.verdicts(&context.ledger_path()).unwrap_or_else(|error| {
         notes.push(format!("the ledger of this home cannot be read: {error}"));
         Verdicts::default()
     });
+    remembered.keep(&context.home);
     let for_people = matches!(context.format, Format::Human | Format::Md);
     let now = SystemTime::now();
     let mut table = Table::new(if for_people { columns_for_people() } else { columns_for_programs() });
@@ -244,7 +249,13 @@ mod tests {
 
     fn run(name: &str) -> Found {
         let folder = PathBuf::from(name);
-        Found { name: name.to_owned(), folder, identity: None, written: SystemTime::UNIX_EPOCH }
+        Found {
+            name: name.to_owned(),
+            folder,
+            identity: None,
+            written: SystemTime::UNIX_EPOCH,
+            remembered: None,
+        }
     }
 
     #[test]

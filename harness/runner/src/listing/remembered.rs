@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Listed;
 use crate::context::Context;
-use crate::files::write_whole;
+use crate::files::{Stamp, write_whole};
 use crate::records;
 
 /// Name of the file in the home.
@@ -18,8 +17,8 @@ pub const FILE: &str = "list.json";
 /// What a list depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// Size and time of the program's file. The catalog and the project's ledger are in it.
-    program: (u64, u128),
+    /// The program's file. The catalog and the project's ledger are in it.
+    program: Stamp,
     /// SHA-256 of the home's ledger; `None` if there is none.
     ledger: Option<String>,
 }
@@ -27,13 +26,9 @@ pub struct Key {
 impl Key {
     /// The present key; `None` if the program's file cannot be found.
     pub fn of(context: &Context) -> Option<Self> {
-        let about = fs::metadata(std::env::current_exe().ok()?).ok()?;
-        let written = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let program = Stamp::of_program()?;
         let ledger = fs::read(context.ledger_path()).ok();
-        Some(Self {
-            program: (about.len(), written.as_nanos()),
-            ledger: ledger.map(|bytes| hex::encode(Sha256::digest(bytes))),
-        })
+        Some(Self { program, ledger: ledger.map(|bytes| hex::encode(Sha256::digest(bytes))) })
     }
 }
 

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rayon::prelude::*;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use zoo_recipes::untrusted;
+
+use super::remembered::Remembered;
+use super::summary::Summary;
 
 /// Maximum bytes of a small JSON file. A larger one counts as unreadable.
 const MOST: u64 = 1 << 20;
@@ -18,7 +21,7 @@ const MOST: u64 = 1 << 20;
 const USUAL: usize = 8 << 10;
 
 /// Files that training writes. The newest of them dates a run.
-const TRAINING: [&str; 3] = ["trained.json", "log.jsonl", "run.json"];
+pub(super) const TRAINING: [&str; 3] = ["trained.json", "log.jsonl", "run.json"];
 
 /// A run of the home.
 #[derive(Debug, Clone)]
@@ -30,10 +33,12 @@ pub struct Found {
     pub identity: Option<Identity>,
     /// Time at which training wrote the last file. Evaluations do not change it.
     pub written: SystemTime,
+    /// The summary of an ended run, if it is remembered.
+    pub remembered: Option<Summary>,
 }
 
 /// The fields of `run.json` that name a run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub recipe: String,
     pub arm: String,
@@ -56,13 +61,12 @@ impl Found {
         let written =
             TRAINING.iter().filter_map(|file| fs::metadata(folder.join(file)).ok()?.modified().ok());
         let written = written.max().unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(Self { name: name.to_owned(), folder, identity, written })
+        Some(Self { name: name.to_owned(), folder, identity, written, remembered: None })
     }
 
     /// `NAME/FOLDER`: the path below the home's folder of runs.
     pub fn below(&self) -> String {
-        let folder = self.folder.file_name().unwrap_or_default();
-        format!("{}/{}", self.name, folder.to_string_lossy())
+        path_below(&self.name, &self.folder)
     }
 
     /// `NAME:ARM:SEED`; the path below the folder of runs if the identity cannot be read.
@@ -76,13 +80,19 @@ impl Found {
 
 /// All runs in a home's folder of runs, newest first.
 pub fn all(runs: &Path) -> Vec<Found> {
+    all_but(runs, &Remembered::default())
+}
+
+/// All runs in a home's folder of runs, newest first. Those that are remembered and have not changed
+/// are not read.
+pub fn all_but(runs: &Path, remembered: &Remembered) -> Vec<Found> {
     let names = names(runs);
-    newest_first(names.par_iter().flat_map(|name| folders(runs, name)).collect())
+    newest_first(names.par_iter().flat_map(|name| folders(runs, name, remembered)).collect())
 }
 
 /// The runs below a name, newest first.
 pub fn below(runs: &Path, name: &str) -> Vec<Found> {
-    newest_first(folders(runs, name))
+    newest_first(folders(runs, name, &Remembered::default()))
 }
 
 /// For each run of a list that has all runs, newest first, the name that selects exactly it:
@@ -105,10 +115,24 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn folders(runs: &Path, name: &str) -> Vec<Found> {
+fn folders(runs: &Path, name: &str, remembered: &Remembered) -> Vec<Found> {
     let entries = fs::read_dir(runs.join(name)).into_iter().flatten().flatten();
     let folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    folders.into_par_iter().filter_map(|folder| Found::read(name, folder)).collect()
+    let found = |folder: PathBuf| match remembered.unchanged(&path_below(name, &folder), &folder) {
+        Some((identity, written, summary)) => Some(Found {
+            name: name.to_owned(),
+            folder,
+            identity: Some(identity),
+            written,
+            remembered: Some(summary),
+        }),
+        None => Found::read(name, folder),
+    };
+    folders.into_par_iter().filter_map(found).collect()
+}
+
+fn path_below(name: &str, folder: &Path) -> String {
+    format!("{name}/{}", folder.file_name().unwrap_or_default().to_string_lossy())
 }
 
 fn newest_first(mut found: Vec<Found>) -> Vec<Found> {

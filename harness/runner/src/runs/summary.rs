@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::ValueEnum;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use zoo_training::state::Ending;
 
 use super::found::{Found, small, small_json};
@@ -21,7 +21,7 @@ const MOST_LOG: u64 = 1 << 20;
 const DEEPEST: usize = 8;
 
 /// What is happening to a run, or how it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum State {
     /// A process trains it
     Training,
@@ -47,6 +47,11 @@ impl State {
     /// The word in tables and options.
     pub fn word(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// Whether the state follows from files alone, and not from what processes do.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Evaluated | Self::Diverged)
     }
 
     /// Whether lines may still be added to the log.
@@ -80,7 +85,7 @@ struct End {
 }
 
 /// A score of an evaluation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Name of the evaluation set.
     pub eval: String,
@@ -91,7 +96,7 @@ pub struct Score {
 }
 
 /// The numbers of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub state: State,
     /// Number of updates.
@@ -107,8 +112,12 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Reads the folder of a run.
+    /// The remembered summary of a run, else that of its folder.
     pub fn of(found: &Found) -> Self {
+        found.remembered.clone().unwrap_or_else(|| Self::read(found))
+    }
+
+    fn read(found: &Found) -> Self {
         let mut files = Files::default();
         files.add(&found.folder, 0);
         let (end, damaged) = end_of(&found.folder);
@@ -174,6 +183,16 @@ fn planned_updates(folder: &Path) -> Option<u64> {
     toml::from_str::<Recipe>(&text).ok()?.train.max_updates
 }
 
+/// Paths of the folders and evaluations of a run, below its folder. A file that is added, replaced or
+/// removed changes the time of a folder.
+pub(super) fn folders_and_evaluations(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Files::default();
+    files.add(folder, 0);
+    let evaluations = files.evaluations.into_iter().map(|(_, file)| file);
+    let paths = files.folders.into_iter().chain(evaluations);
+    paths.filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned())).collect()
+}
+
 /// Folder of the evaluations in a run's folder.
 const EVALUATIONS: &str = "eval";
 
@@ -181,6 +200,7 @@ const EVALUATIONS: &str = "eval";
 #[derive(Debug, Default)]
 struct Files {
     bytes: u64,
+    folders: Vec<PathBuf>,
     /// Evaluations with the times at which they were written.
     evaluations: Vec<(SystemTime, PathBuf)>,
 }
@@ -188,6 +208,7 @@ struct Files {
 impl Files {
     fn add(&mut self, folder: &Path, depth: usize) {
         let holds_evaluations = depth == 1 && folder.ends_with(EVALUATIONS);
+        self.folders.push(folder.to_owned());
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(about) = entry.metadata() else { continue };
             if about.is_dir() {

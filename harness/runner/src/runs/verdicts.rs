@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use rayon::prelude::*;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use zoo_recipes::Statement;
 use zoo_results::verdict::Outcome;
 
@@ -21,7 +21,7 @@ const RUNS: &str = "\"runs\":[";
 
 /// The verdict of the newest record that covers a run, on the first claim that it judged in the
 /// run's arm.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     pub outcome: Outcome,
     /// Who makes the claim.
@@ -31,7 +31,7 @@ pub struct Recorded {
 }
 
 /// The newest verdicts of a ledger, by the path of the run below the folder of runs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Verdicts(HashMap<String, Recorded>);
 
 /// The fields of a ledger's line that are read.
