@@ -8,6 +8,7 @@ chose and measured there is left out, because no kernel ran. The program on the 
 file: CubeCL's keys contain the build. `KERNELS=OUT.tar.xz ci/gpu.sh` unpacks the archive.
 """
 
+import contextlib
 import pathlib
 import sqlite3
 import sys
@@ -20,18 +21,18 @@ KEPT = ("cuda/", "cuda-second-line/")
 
 def without_choices(source: pathlib.Path, target: pathlib.Path) -> int:
     """Copies the kernels of a cache; returns their number."""
-    # Through SQLite: a part may still be in the write-ahead log.
-    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
-        old.backup(new)
-    new = sqlite3.connect(target, isolation_level=None)
-    for (namespace,) in new.execute("SELECT DISTINCT namespace FROM entries").fetchall():
-        if not namespace.startswith(KEPT):
-            new.execute("DELETE FROM entries WHERE namespace = ?", (namespace,))
-    new.execute("PRAGMA journal_mode = DELETE")
-    new.execute("VACUUM")
-    (count,) = new.execute("SELECT count(*) FROM entries WHERE namespace LIKE 'cuda/%'").fetchone()
-    new.close()
-    return count
+    with contextlib.closing(sqlite3.connect(source)) as old:
+        with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as new:
+            # Through SQLite: a part may still be in the write-ahead log.
+            old.backup(new)
+            for (namespace,) in new.execute("SELECT DISTINCT namespace FROM entries").fetchall():
+                if not namespace.startswith(KEPT):
+                    new.execute("DELETE FROM entries WHERE namespace = ?", (namespace,))
+            (mode,) = new.execute("PRAGMA journal_mode = DELETE").fetchone()
+            assert mode == "delete", f"{target} has a journal beside it: {mode}"
+            new.execute("VACUUM")
+            (count,) = new.execute("SELECT count(*) FROM entries WHERE namespace LIKE 'cuda/%'").fetchone()
+            return count
 
 
 def main() -> None:
@@ -39,15 +40,20 @@ def main() -> None:
         sys.exit(__doc__)
     home, out = map(pathlib.Path, sys.argv[1:])
     caches = sorted((home / "kernels").glob("*.db"))
-    if not caches:
-        sys.exit(f"error: {home / 'kernels'} has no kernels; run the program on the stand-in first")
     partial = out.with_name(out.name + ".partial")
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(partial, "w:xz", preset=3) as archive:
-        for cache in caches:
-            count = without_choices(cache, pathlib.Path(folder) / cache.name)
-            archive.add(pathlib.Path(folder) / cache.name, cache.name)
-            print(f"{cache.name}: {count} kernels")
-    partial.rename(out)
+    total = 0
+    try:
+        with tempfile.TemporaryDirectory() as folder, tarfile.open(partial, "w:xz", preset=3) as archive:
+            for cache in caches:
+                count = without_choices(cache, pathlib.Path(folder) / cache.name)
+                archive.add(pathlib.Path(folder) / cache.name, cache.name)
+                print(f"{cache.name}: {count} kernels")
+                total += count
+        if total == 0:
+            sys.exit(f"error: {home / 'kernels'} has no kernels; run the program on the stand-in first")
+        partial.rename(out)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
