@@ -11,12 +11,15 @@ use zoo_results::exit::Exit;
 
 use crate::error::{Failure, Result};
 
-/// Size and time of a file or folder. It counts as unchanged while both are the same.
+/// Size and times of a file or folder. It counts as unchanged while all are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     bytes: u64,
-    /// Nanoseconds since 1970.
+    /// Time of the last change of the content, in nanoseconds since 1970.
     written: u64,
+    /// Time of the last change of content, name or permissions, where the system has it. Programs that
+    /// copy folders set the former time back, and cannot set this one.
+    changed: u64,
 }
 
 impl Stamp {
@@ -24,7 +27,8 @@ impl Stamp {
     pub fn of(path: &Path) -> Option<Self> {
         let about = fs::metadata(path).ok()?;
         let written = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        Some(Self { bytes: about.len(), written: u64::try_from(written.as_nanos()).ok()? })
+        let written = u64::try_from(written.as_nanos()).ok()?;
+        Some(Self { bytes: about.len(), written, changed: changed(&about).unwrap_or(written) })
     }
 
     /// The stamp of this program's file.
@@ -32,12 +36,24 @@ impl Stamp {
         Self::of(&std::env::current_exe().ok()?)
     }
 
-    /// Whether the file was written before this time. Later changes within one tick of the file
+    /// Whether the last change was before a time. Another one within the same tick of the file
     /// system's clock would not show.
     pub fn is_before(self, time: SystemTime) -> bool {
         let time = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        u128::from(self.written) < time.as_nanos()
+        u128::from(self.written.max(self.changed)) < time.as_nanos()
     }
+}
+
+#[cfg(unix)]
+fn changed(about: &fs::Metadata) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let seconds = u64::try_from(about.ctime()).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(about.ctime_nsec()).ok()?)
+}
+
+#[cfg(not(unix))]
+fn changed(_: &fs::Metadata) -> Option<u64> {
+    None
 }
 
 /// Reads a JSON file of ours.

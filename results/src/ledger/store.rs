@@ -66,10 +66,11 @@ impl Ledger {
     }
 
     /// The records of one recipe in order. Every line is checked against its hash and the previous
-    /// line, and only the lines that name the recipe are parsed.
+    /// line. Only the lines that name the recipe are parsed, as this program writes the name.
     ///
     /// # Errors
-    /// As [`Ledger::entries`].
+    /// As [`Ledger::entries`], except for a line of another recipe with the right hash: its fields are
+    /// not looked at.
     pub fn entries_of(&self, recipe: &str) -> Result<Vec<Entry>, LedgerError> {
         if let Some(entries) = self.unchanged_entries_of(recipe) {
             return Ok(entries);
@@ -80,7 +81,7 @@ impl Ledger {
         Ok(entries)
     }
 
-    /// `None` if a line is not in the form in which it was written.
+    /// `None` if a line is damaged, not in its place, or does not begin as this program writes it.
     fn unchanged_entries_of(&self, recipe: &str) -> Option<Vec<Entry>> {
         let mut file = File::open(&self.path).ok()?;
         file.lock_shared().ok()?;

@@ -127,6 +127,7 @@ fn removed_moved_doubled_and_cut_lines() {
         let error = ledger.verify(None).unwrap_err();
         let LedgerError::Damaged { line, field, .. } = &error else { panic!("{error:?}") };
         assert_eq!((*line, field.as_deref()), (at, Some("sequence")), "{order:?}: {error}");
+        assert!(ledger.entries_of("toy").is_err(), "{order:?}");
     }
     // Removing lines from the end leaves a valid chain. Only the hash in the README reveals it.
     let head = Ledger::at(&path);
@@ -139,6 +140,7 @@ fn removed_moved_doubled_and_cut_lines() {
     fs::write(&path, &text[..text.len() - 40]).unwrap();
     let error = ledger.verify(None).unwrap_err();
     let LedgerError::Torn { line: 3, whole, .. } = error else { panic!("{error:?}") };
+    assert!(ledger.entries_of("toy").is_err(), "a torn ledger was read");
     assert!(ledger.append(&record(4)).is_err(), "a torn ledger was added to");
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(whole).unwrap();
     assert_eq!(ledger.append(&record(3)).unwrap().sequence, 2);

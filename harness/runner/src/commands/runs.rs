@@ -65,8 +65,7 @@ struct Row {
 }
 
 fn listed(context: &Context, args: &RunsArgs) -> Listed {
-    let began = SystemTime::now();
-    let mut remembered = Remembered::of(&context.home);
+    let mut remembered = Remembered::of(&context.home, SystemTime::now());
     let found = all_but(&context.runs_dir(), &remembered);
     let recipes: Vec<Wanted<'_>> = args.recipes.iter().map(|name| Wanted::new(name, &found)).collect();
     let named = found.iter().zip(called(&found));
@@ -81,7 +80,7 @@ fn listed(context: &Context, args: &RunsArgs) -> Listed {
     });
     let mut rows: Vec<Row> = rows.collect();
     let read: Vec<(&Found, &Summary)> = rows.iter().map(|row| (&row.found, &row.summary)).collect();
-    remembered.update(&found, &read, began);
+    remembered.update(&found, &read);
     rows.retain(|row| args.state.is_empty() || args.state.contains(&row.summary.state));
     rows.truncate(args.newest.unwrap_or(usize::MAX));
     let mut notes = Vec::new();

@@ -184,13 +184,18 @@ fn planned_updates(folder: &Path) -> Option<u64> {
 }
 
 /// Paths of the folders and evaluations of a run, below its folder. A file that is added, replaced or
-/// removed changes the time of a folder.
-pub(super) fn folders_and_evaluations(folder: &Path) -> Vec<PathBuf> {
+/// removed changes a time of its folder. `None` if the folder does not have what the summary says: it
+/// has changed since, or something could not be read.
+pub(super) fn folders_and_evaluations(folder: &Path, summary: &Summary) -> Option<Vec<PathBuf>> {
     let mut files = Files::default();
     files.add(folder, 0);
+    let has_score = summary.score.is_some() || files.evaluations.is_empty();
+    if files.is_partial || files.bytes != summary.bytes || !has_score {
+        return None;
+    }
     let evaluations = files.evaluations.into_iter().map(|(_, file)| file);
     let paths = files.folders.into_iter().chain(evaluations);
-    paths.filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned())).collect()
+    paths.map(|path| Some(path.strip_prefix(folder).ok()?.to_owned())).collect()
 }
 
 /// Folder of the evaluations in a run's folder.
@@ -201,6 +206,8 @@ const EVALUATIONS: &str = "eval";
 struct Files {
     bytes: u64,
     folders: Vec<PathBuf>,
+    /// Whether a folder or file could not be looked at.
+    is_partial: bool,
     /// Evaluations with the times at which they were written.
     evaluations: Vec<(SystemTime, PathBuf)>,
 }
@@ -209,8 +216,16 @@ impl Files {
     fn add(&mut self, folder: &Path, depth: usize) {
         let holds_evaluations = depth == 1 && folder.ends_with(EVALUATIONS);
         self.folders.push(folder.to_owned());
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(about) = entry.metadata() else { continue };
+        let Ok(entries) = fs::read_dir(folder) else {
+            self.is_partial = true;
+            return;
+        };
+        for entry in entries {
+            let Ok((entry, about)) = entry.and_then(|entry| entry.metadata().map(|about| (entry, about)))
+            else {
+                self.is_partial = true;
+                continue;
+            };
             if about.is_dir() {
                 if depth < DEEPEST {
                     self.add(&entry.path(), depth + 1);
