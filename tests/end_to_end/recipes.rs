@@ -155,8 +155,15 @@ fn a_list_is_kept_until_the_ledger_changes() {
     std::fs::write(&kept, &text[..text.len() / 2]).unwrap();
     assert_eq!(list(), made);
     std::fs::write(&kept, text.replace("reverse strings", "sort strings")).unwrap();
-    zoo.run(&["judge", "transformer-big", "--scores", "27.1,27.4", "--record"]);
-    assert_eq!(list(), made);
+    zoo.run(&["judge", "reversal-rnn-rnn", "--scores", "97.1,97.4", "--record"]);
+    // The part of this recipe is made anew, and no other.
+    let rows = zoo.ends_with(0, &["list", "--tag", "toy", "--format", "json"]).part("recipes");
+    let summary = |name: &str| {
+        let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+        row["summary"].as_str().unwrap().to_owned()
+    };
+    assert!(summary("reversal-rnn-rnn").contains("reverse strings"), "{rows}");
+    assert!(summary("reversal-rnn-conv").contains("sort strings"), "{rows}");
     // A damaged ledger is reported each time.
     std::fs::write(zoo.home().join("ledger.jsonl"), "{}\n").unwrap();
     for _ in 0..2 {

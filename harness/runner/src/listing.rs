@@ -12,6 +12,7 @@ use zoo_results::report::{Account, ByStatement, Tally, uncounted};
 use zoo_results::verdict::Outcome;
 
 pub use self::remembered::FILE as REMEMBERED;
+use self::remembered::Part;
 use crate::context::Context;
 use crate::error::Result;
 use crate::evidence::rung::Rung;
@@ -96,20 +97,37 @@ fn headline(tally: &Tally, statement: Statement, claims: u64) -> Option<Headline
 /// # Errors
 /// A recipe does not resolve.
 pub fn listed(context: &Context) -> Result<Vec<Listed>> {
-    let key = remembered::Key::of(context);
-    if let Some(all) = remembered::recall(context, &key) {
-        return Ok(all);
+    // Without them the ledger is damaged. Making the list reports it, so that none is remembered.
+    let digests = records::ledger(context, None).digests();
+    let known = digests.as_ref().map(|_| remembered::recall(context)).unwrap_or_default();
+    let digest = |name: &str| digests.as_ref().and_then(|digests| digests.get(name)).cloned();
+    let is_known = |name: &&str| known.get(*name).is_some_and(|part| part.records == digest(name));
+    let names: Vec<&'static str> = zoo_recipes::names();
+    let unknown: Vec<&str> = names.iter().copied().filter(|name| !is_known(name)).collect();
+    if unknown.is_empty() {
+        return Ok(names.iter().filter_map(|name| Some(known.get(*name)?.listed.clone())).collect());
     }
+    // A call after one training reads the records of one recipe.
+    let only = match unknown[..] {
+        [name] => Some(name),
+        _ => None,
+    };
     let mut of_recipe: HashMap<String, Vec<Entry>> = HashMap::new();
-    for kept in records::kept(context, None) {
+    for kept in records::kept(context, only) {
         of_recipe.entry(kept.entry.record.recipe.clone()).or_default().push(kept.entry);
     }
-    let names = zoo_recipes::names().into_par_iter();
-    let all =
-        names.map(|name| one(&Document::load(name)?, of_recipe.get(name).map_or(&[][..], Vec::as_slice)));
-    let all = all.collect::<Result<Vec<Listed>>>()?;
-    remembered::remember(context, key, &all);
-    Ok(all)
+    let part = |name: &&str| -> Result<Part> {
+        if let Some(part) = known.get(*name).filter(|_| is_known(name)) {
+            return Ok(part.clone());
+        }
+        let entries = of_recipe.get(*name).map_or(&[][..], Vec::as_slice);
+        Ok(Part { records: digest(name), listed: one(&Document::load(name)?, entries)? })
+    };
+    let parts = names.par_iter().map(part).collect::<Result<Vec<Part>>>()?;
+    if digests.is_some() {
+        remembered::remember(context, &parts);
+    }
+    Ok(parts.into_iter().map(|part| part.listed).collect())
 }
 
 fn one(document: &Document, entries: &[Entry]) -> Result<Listed> {

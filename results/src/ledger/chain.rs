@@ -141,8 +141,8 @@ pub(super) fn decode(line: &[u8], sequence: u64, previous: &str) -> Result<Entry
 
 /// The hash of a line that is unchanged and in its place of the chain. `None` if it is not, or if its
 /// first fields were written in another form: then [`decode`] tells.
-pub(super) fn unchanged<'l>(line: &'l [u8], sequence: u64, previous: &str) -> Option<&'l str> {
-    let (sealed, end) = std::str::from_utf8(line).ok()?.rsplit_once(HASH_KEY)?;
+pub(super) fn unchanged<'l>(line: &'l str, sequence: u64, previous: &str) -> Option<&'l str> {
+    let (sealed, end) = line.rsplit_once(HASH_KEY)?;
     let hash = end.strip_suffix("\"}")?;
     let place = format!("{{\"schema\":{SCHEMA},\"sequence\":{sequence},\"previous\":\"{previous}\",");
     (sealed.starts_with(&place) && sha256(sealed.as_bytes()) == hash).then_some(hash)

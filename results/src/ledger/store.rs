@@ -1,12 +1,13 @@
 //! The ledger's file.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use zoo_recipes::atomic::sync_parent;
 
-use super::chain::{Entry, GENESIS, decode, encode, unchanged};
+use super::chain::{Entry, GENESIS, decode, encode, sha256, unchanged};
 use super::error::LedgerError;
 use super::record::Record;
 
@@ -81,23 +82,51 @@ impl Ledger {
         Ok(entries)
     }
 
+    /// For each recipe that has records, a digest that changes when it gets another one. `None` if the
+    /// file cannot be read, or a line is damaged or not in its place.
+    #[must_use]
+    pub fn digests(&self) -> Option<HashMap<String, String>> {
+        if !self.path.exists() {
+            return Some(HashMap::new());
+        }
+        let mut hashes: HashMap<String, String> = HashMap::new();
+        self.each_unchanged(|line, _, _, hash| {
+            let (_, name) = line.split_once("\"recipe\":\"")?;
+            let (name, _) = name.split_once('"')?;
+            hashes.entry(name.to_owned()).or_default().push_str(hash);
+            Some(())
+        })?;
+        Some(hashes.into_iter().map(|(recipe, hashes)| (recipe, sha256(hashes.as_bytes()))).collect())
+    }
+
     /// `None` if a line is damaged, not in its place, or does not begin as this program writes it.
     fn unchanged_entries_of(&self, recipe: &str) -> Option<Vec<Entry>> {
-        let mut file = File::open(&self.path).ok()?;
-        file.lock_shared().ok()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
         let named = format!("\"recipe\":{}", serde_json::Value::from(recipe));
-        let (mut entries, mut previous) = (Vec::new(), GENESIS);
-        for (sequence, line) in (0..).zip(bytes.strip_suffix(b"\n")?.split(|byte| *byte == b'\n')) {
-            let hash = unchanged(line, sequence, previous)?;
-            if std::str::from_utf8(line).ok()?.contains(&named) {
-                entries.push(decode(line, sequence, previous).ok()?);
+        let mut entries = Vec::new();
+        self.each_unchanged(|line, sequence, previous, _| {
+            if line.contains(&named) {
+                entries.push(decode(line.as_bytes(), sequence, previous).ok()?);
             }
-            previous = hash;
-        }
+            Some(())
+        })?;
         entries.retain(|entry| entry.record.recipe == recipe);
         Some(entries)
+    }
+
+    /// Calls `each` with every line, its number, the previous hash and its own. `None` if a line is
+    /// damaged or not in its place, or `each` returns `None`.
+    fn each_unchanged(&self, mut each: impl FnMut(&str, u64, &str, &str) -> Option<()>) -> Option<()> {
+        let mut file = File::open(&self.path).ok()?;
+        file.lock_shared().ok()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
+        let mut previous = GENESIS;
+        for (sequence, line) in (0..).zip(text.strip_suffix('\n')?.split('\n')) {
+            let hash = unchanged(line, sequence, previous)?;
+            each(line, sequence, previous, hash)?;
+            previous = hash;
+        }
+        Some(())
     }
 
     /// Checks every line. Returns the number of records and the hash of the last one ([`GENESIS`]

@@ -53,7 +53,10 @@ fn what_was_added_reads_back() {
     assert_eq!(ledger.find("1").unwrap().as_ref(), Some(&entries[1]));
     assert_eq!(ledger.find(&entries[2].hash[..12]).unwrap().as_ref(), Some(&entries[2]));
     assert_eq!(ledger.find("7").unwrap(), None);
+    let before = ledger.digests().unwrap();
     ledger.append(&Record { recipe: "toy".into(), ..record(9) }).unwrap();
+    let after = ledger.digests().unwrap();
+    assert_eq!((before.len(), after.len(), &before["reversal"]), (1, 2, &after["reversal"]));
     assert_eq!(ledger.entries_of("reversal").unwrap(), entries);
     assert_eq!(ledger.entries_of("toy").unwrap()[0].record.seeds, [9]);
     assert_eq!(ledger.entries_of("to").unwrap(), []);
@@ -65,6 +68,10 @@ fn what_was_added_reads_back() {
     assert!(fs::read(&path).unwrap().starts_with(&bytes));
     let none = Ledger::open(folder.path().join("none.jsonl")).unwrap();
     assert!(none.entries().unwrap().is_empty() && none.entries_of("toy").unwrap().is_empty());
+    assert_eq!(none.digests().unwrap().len(), 0);
+    let more = ledger.digests().unwrap();
+    assert_eq!(more["toy"], after["toy"]);
+    assert_ne!(more["reversal"], after["reversal"]);
 }
 
 #[test]
@@ -85,6 +92,7 @@ fn every_flipped_byte_is_found_on_its_line() {
         // Lines of other recipes are checked, too.
         let of_another = Ledger::at(&path).entries_of("toy");
         assert!(of_another.is_err(), "byte {at} of line {line}: {of_another:?}");
+        assert_eq!(Ledger::at(&path).digests(), None, "byte {at}");
     }
 }
 
