@@ -1,5 +1,7 @@
 //! `zoo list`, `zoo show` and `zoo schema`.
 
+use sha2::{Digest, Sha256};
+
 use crate::binary::{Zoo, in_root};
 
 #[test]
@@ -164,10 +166,16 @@ fn a_list_is_kept_until_the_ledger_changes() {
     };
     assert!(summary("reversal-rnn-rnn").contains("reverse strings"), "{rows}");
     assert!(summary("reversal-rnn-conv").contains("sort strings"), "{rows}");
-    // A damaged ledger is reported each time.
-    std::fs::write(zoo.home().join("ledger.jsonl"), "{}\n").unwrap();
-    for _ in 0..2 {
-        let ended = zoo.ends_with(0, &["list", "--tag", "toy"]);
-        assert!(ended.stderr.contains("the ledger of this home is left aside"), "{}", ended.stderr);
+    // A damaged ledger is reported each time, and one with a line of another program, whose hash is right.
+    let start = format!("{{\"schema\":1,\"sequence\":0,\"previous\":\"{}\"", "0".repeat(64));
+    let line = format!("{start},\"time\":1,\"recipe\":\"later\"");
+    let hash = hex::encode(Sha256::digest(&line));
+    for text in ["{}\n".to_owned(), format!("{line},\"hash\":\"{hash}\"}}\n")] {
+        std::fs::write(zoo.home().join("ledger.jsonl"), text).unwrap();
+        std::fs::remove_file(&kept).ok();
+        for _ in 0..2 {
+            let ended = zoo.ends_with(0, &["list", "--tag", "toy"]);
+            assert!(ended.stderr.contains("the ledger of this home is left aside"), "{}", ended.stderr);
+        }
     }
 }

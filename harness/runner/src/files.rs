@@ -23,7 +23,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The present stamp; `None` if there is no such file, or none that can be looked at.
+    /// The present stamp. `None` if the file does not exist or its metadata cannot be read.
     pub fn of(path: &Path) -> Option<Self> {
         let about = fs::metadata(path).ok()?;
         let written = about.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;

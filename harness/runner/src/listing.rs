@@ -97,8 +97,8 @@ fn headline(tally: &Tally, statement: Statement, claims: u64) -> Option<Headline
 /// # Errors
 /// A recipe does not resolve.
 pub fn listed(context: &Context) -> Result<Vec<Listed>> {
-    // Without them the ledger is damaged. Making the list reports it, so that none is remembered.
-    let digests = records::ledger(context, None).digests();
+    let ledger = records::ledger(context, None);
+    let digests = ledger.digests();
     let known = digests.as_ref().map(|_| remembered::recall(context)).unwrap_or_default();
     let digest = |name: &str| digests.as_ref().and_then(|digests| digests.get(name)).cloned();
     let is_known = |name: &&str| known.get(*name).is_some_and(|part| part.records == digest(name));
@@ -124,7 +124,9 @@ pub fn listed(context: &Context) -> Result<Vec<Listed>> {
         Ok(Part { records: digest(name), listed: one(&Document::load(name)?, entries)? })
     };
     let parts = names.par_iter().map(part).collect::<Result<Vec<Part>>>()?;
-    if digests.is_some() {
+    // A damaged ledger is reported whenever the list is made, so that such a list is not remembered.
+    let records = only.map_or_else(|| ledger.entries(), |name| ledger.entries_of(name));
+    if digests.is_some() && records.is_ok() {
         remembered::remember(context, &parts);
     }
     Ok(parts.into_iter().map(|part| part.listed).collect())

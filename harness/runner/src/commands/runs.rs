@@ -14,7 +14,7 @@ use crate::cli::RunsArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::{self, Cell, Column, Format, Table};
-use crate::runs::{FULL, Found, Recorded, Remembered, Summary, Verdicts, all_but, called};
+use crate::runs::{FULL, Found, Recorded, Remembered, Summary, Verdicts, all_with, called};
 
 pub fn run(context: &Context, args: &RunsArgs) -> Result<Exit> {
     match args.watch {
@@ -66,7 +66,7 @@ struct Row {
 
 fn listed(context: &Context, args: &RunsArgs) -> Listed {
     let mut remembered = Remembered::of(&context.home, SystemTime::now());
-    let found = all_but(&context.runs_dir(), &remembered);
+    let found = all_with(&context.runs_dir(), &remembered);
     let recipes: Vec<Wanted<'_>> = args.recipes.iter().map(|name| Wanted::new(name, &found)).collect();
     let named = found.iter().zip(called(&found));
     let mut wanted: Vec<(&Found, String)> =

@@ -80,12 +80,12 @@ impl Found {
 
 /// All runs in a home's folder of runs, newest first.
 pub fn all(runs: &Path) -> Vec<Found> {
-    all_but(runs, &Remembered::default())
+    all_with(runs, &Remembered::default())
 }
 
 /// All runs in a home's folder of runs, newest first. Those that are remembered and have not changed
 /// are not read.
-pub fn all_but(runs: &Path, remembered: &Remembered) -> Vec<Found> {
+pub fn all_with(runs: &Path, remembered: &Remembered) -> Vec<Found> {
     let names = names(runs);
     newest_first(names.par_iter().flat_map(|name| folders(runs, name, remembered)).collect())
 }

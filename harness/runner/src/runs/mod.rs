@@ -7,7 +7,7 @@ mod remembered;
 mod summary;
 mod verdicts;
 
-pub use found::{Found, all, all_but, below, called, names};
+pub use found::{Found, all, all_with, below, called, names};
 pub use name::{LAST, folder_of, named_run, run_or_recipe};
 pub use remembered::{FILE as REMEMBERED, Remembered};
 pub use summary::{State, Summary, state_of};

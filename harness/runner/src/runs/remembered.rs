@@ -145,7 +145,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::found::all_but;
+    use super::super::found::all_with;
     use super::super::found::tests::made;
     use super::super::summary::State;
     use super::*;
@@ -153,7 +153,7 @@ mod tests {
     /// Summaries of the runs of a home, in a call that began `after` now.
     fn listed(home: &Path, after: Duration) -> Vec<Summary> {
         let mut remembered = Remembered::of(home, SystemTime::now() + after);
-        let found = all_but(&home.join("runs"), &remembered);
+        let found = all_with(&home.join("runs"), &remembered);
         let summaries: Vec<Summary> = found.iter().map(Summary::of).collect();
         let read: Vec<(&Found, &Summary)> = found.iter().zip(&summaries).collect();
         remembered.update(&found, &read);
