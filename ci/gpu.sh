@@ -14,10 +14,10 @@
 # stage pytorch. Products of FP32 are FP32 (`--fp32 strict`) except where TF32 is in the name.
 # Compiled kernels are kept in OUT/home/kernels; on a card for minutes, CUBECL_AUTOTUNE_LEVEL=minimal
 # compiles fewer. KERNELS names an archive of kernels that ci/cuda_standin/pack.py made beforehand.
-# ZOO_MIRROR names the corpora where there is no network; SECONDS_PER_CALL (540) bounds one call; JOBS
-# (2) is the number of runs side by side; ZOO_DEVICE (cuda:0) names another device. The home in OUT
-# begins with a copy of RECORDS (results/data): its ledger and hypotheses. ci/gpu-record.sh OUT NAME
-# takes the new records over.
+# Without a network, ZOO_MIRROR names the folder of corpora. SECONDS_PER_CALL (540) bounds one call.
+# JOBS (2) is the number of runs side by side. ZOO_DEVICE (cuda:0) names another device. The home in
+# OUT begins with a copy of RECORDS (results/data): its ledger and hypotheses. ci/gpu-record.sh OUT
+# NAME takes the new records over.
 #
 # --dry tries the script without a GPU, in OUT/dry: kernels are compiled by NVRTC and executed on the
 # stand-in driver of ci/cuda_standin, with the smallest shapes and recipes. ZOO_CUDA_CACHE is as in
