@@ -177,3 +177,22 @@ fn bash_completes_the_part_after_a_colon() {
     assert_eq!(offered("zoo reproduce reversal-transformer --tier=s"), ["smoke"]);
     assert_eq!(offered("zoo reproduce reversal-transformer --tier "), ["smoke"]);
 }
+
+#[test]
+fn evaluation_sets_and_searches_are_those_of_the_recipe_or_the_run() {
+    let zoo = home();
+    let of = |line: &[&str]| candidates(&zoo, &[&["zoo"], line].concat());
+    let searches = ["beam-4-gram", "greedy"];
+    assert_eq!(of(&["bench", "wave2letter", "--decode", ""]), searches);
+    assert_eq!(
+        of(&["reproduce", "multi30k-transformer-tiny", "--eval", "test_2017_f"]),
+        ["test_2017_flickr"]
+    );
+    fs::create_dir_all(zoo.home().join("runs/wave2letter/fp32-seed7-0123456789af")).unwrap();
+    for run in ["wave2letter", "wave2letter:fp32", "wave2letter:fp32:7"] {
+        assert_eq!(of(&["infer", run, "--decode", ""]), searches, "{run}");
+        assert_eq!(of(&["evaluate", run, "--eval", "test-c"]), ["test-clean"], "{run}");
+    }
+    // A recipe that is not built in is not read.
+    assert_eq!(of(&["infer", "mine:bf16-no-masters", "--decode", ""]), [""; 0]);
+}

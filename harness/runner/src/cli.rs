@@ -456,7 +456,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_delimiter = ',', value_name = "ARM,…", add = completing::arms())]
     pub arms: Vec<String>,
     /// Evaluation sets to decode [default: those of the claims]
-    #[arg(long = "eval", value_delimiter = ',', value_name = "SET,…")]
+    #[arg(long = "eval", value_delimiter = ',', value_name = "SET,…", add = completing::eval_sets())]
     pub evals: Vec<String>,
     /// First seed [default: the recipe's]
     #[arg(long)]

@@ -39,7 +39,12 @@ pub struct BenchArgs {
     pub shape: Option<crate::task::shape::Shape>,
     /// Time this search, with initial weights, instead of updates; --shape sets the lengths (frames
     /// of recordings)
-    #[arg(long, value_name = "SEARCH", conflicts_with_all = ["max_batch", "probe"])]
+    #[arg(
+        long,
+        value_name = "SEARCH",
+        conflicts_with_all = ["max_batch", "probe"],
+        add = completing::searches()
+    )]
     pub decode: Option<String>,
     /// Time the search in these types instead of those of the arms
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE,…", requires = "decode")]

@@ -124,7 +124,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N")]
     pub claim: Option<usize>,
     /// Evaluation set [default: the claim's]
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", add = completing::eval_sets())]
     pub eval: Option<String>,
     /// How the measured score is computed [default: as the claim says, else sacreBLEU's default]
     #[arg(long, value_name = "SIGNATURE")]

@@ -23,7 +23,7 @@ pub struct InferArgs {
     #[arg(long, value_name = "LANGUAGE")]
     pub target: Option<String>,
     /// Name of a search [default: that of the claims]
-    #[arg(long, value_name = "SEARCH")]
+    #[arg(long, value_name = "SEARCH", add = completing::searches())]
     pub decode: Option<String>,
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]
@@ -84,7 +84,7 @@ pub struct SynthesizeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_frames: Option<u32>,
     /// Name of a search [default: the free-running one]
-    #[arg(long, value_name = "SEARCH")]
+    #[arg(long, value_name = "SEARCH", add = completing::searches())]
     pub decode: Option<String>,
     /// Change a search; repeatable, e.g. decode.free.vocoder.iterations=100
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]

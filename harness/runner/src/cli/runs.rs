@@ -68,13 +68,13 @@ pub struct EvaluateArgs {
     #[arg(add = completing::runs())]
     pub run: PathBuf,
     /// Name of an evaluation set [default: those of the claims]
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", add = completing::eval_sets())]
     pub eval: Option<String>,
     /// Compute in this type [default: that of the run]. The scores lie in eval/TYPE of the run
     #[arg(long, value_enum, value_name = "TYPE")]
     pub compute: Option<ComputeChoice>,
     /// Name of a search [default: that of the claims]
-    #[arg(long, value_name = "SEARCH")]
+    #[arg(long, value_name = "SEARCH", add = completing::searches())]
     pub decode: Option<String>,
     /// Change a search; repeatable, e.g. decode.beam.language_model=model.arpa.gz
     #[arg(long = "set", value_name = "decode.NAME.KEY=VALUE")]

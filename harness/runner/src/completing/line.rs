@@ -1,8 +1,9 @@
 //! The command line that is completed, as far as it decides on the candidates.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use zoo_recipes::Document;
+use zoo_recipes::{Document, Recipe, Selection};
 
 use super::runs::{RunFolder, all};
 
@@ -45,10 +46,25 @@ impl Line {
         })
     }
 
+    /// The recipe that the line names, else the built-in recipes of the runs that it names.
+    pub fn recipes(&self) -> Vec<Recipe> {
+        let documents = match self.recipe() {
+            Some(document) => vec![document],
+            None => {
+                let names: BTreeSet<String> =
+                    self.chosen_runs().iter().map(|run| run.recipe().to_owned()).collect();
+                names.iter().filter_map(|name| Document::load(name).ok()).collect()
+            }
+        };
+        let resolved = documents.iter().map(|document| document.resolve(&Selection::default()));
+        resolved.filter_map(|resolved| Some(resolved.ok()?.recipe)).collect()
+    }
+
     /// The runs whose recipe or name a word of the line begins; all if there is none.
     pub fn chosen_runs(&self) -> Vec<RunFolder> {
         let runs = self.runs();
-        let begins = |run: &RunFolder, word: &String| run.name == *word || run.recipe() == word;
+        let name = |word: &String| word.split_once(':').map_or(word.clone(), |(name, _)| name.to_owned());
+        let begins = |run: &RunFolder, word: &String| run.name == name(word) || run.recipe() == word;
         let named = |run: &&RunFolder| self.words.iter().skip(2).any(|word| begins(run, word));
         let exact: Vec<RunFolder> = runs.iter().filter(named).cloned().collect();
         if exact.is_empty() { runs } else { exact }

@@ -1,4 +1,4 @@
-//! Shell completions that know recipes, runs, arms, tiers and seeds.
+//! Shell completions that know recipes, runs, arms, tiers, seeds, evaluation sets and searches.
 //!
 //! The script of a shell calls this program with the variable [`VARIABLE`]; `clap_complete` then
 //! asks the completers here. They read names only: those of built-in recipes, and those of the
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::path::MAIN_SEPARATOR;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
-use zoo_recipes::Document;
+use zoo_recipes::{Document, Recipe};
 
 use self::line::Line;
 use self::runs::RunFolder;
@@ -60,6 +60,22 @@ pub fn arms() -> ArgValueCompleter {
     named(|line| match line.recipe() {
         Some(recipe) => recipe.arms().into_iter().map(str::to_owned).collect(),
         None => line.chosen_runs().into_iter().map(|run| run.arm).collect(),
+    })
+}
+
+/// Completes an evaluation set of the recipe or the runs that the line names.
+pub fn eval_sets() -> ArgValueCompleter {
+    named(|line| {
+        let sets = |recipe: Recipe| recipe.data().eval_sets().into_iter().map(str::to_owned).collect();
+        line.recipes().into_iter().flat_map::<Vec<String>, _>(sets).collect()
+    })
+}
+
+/// Completes a search of the recipe or the runs that the line names.
+pub fn searches() -> ArgValueCompleter {
+    named(|line| {
+        let searches = |recipe: Recipe| recipe.searches().into_iter().map(str::to_owned).collect();
+        line.recipes().into_iter().flat_map::<Vec<String>, _>(searches).collect()
     })
 }
 
