@@ -173,6 +173,16 @@ fn damage_is_named_with_its_mend_and_its_own_exit_code() {
         }
         fs::write(&path, kept).unwrap();
     }
+    // What a run keeps for the user's own input is one thing, whichever file is damaged.
+    let vocabulary = run.join("vocabulary");
+    for file in files(&vocabulary).into_keys() {
+        let kept = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        check(7, &vocabulary, "runs", "", "make the run again");
+        fs::write(&file, "{}").unwrap();
+        check(7, &vocabulary, "runs", "", "make the run again");
+        fs::write(&file, kept).unwrap();
+    }
     zoo.ends_with(0, &["cache", "verify"]);
     // Without a record, an evaluation is compared with its own digests.
     fs::remove_file(zoo.home().join("ledger.jsonl")).unwrap();

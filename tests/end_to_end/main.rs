@@ -22,6 +22,7 @@ mod manuals;
 mod merging;
 mod other_types;
 mod own_data;
+mod own_files;
 mod packing;
 mod parts;
 mod profiling;

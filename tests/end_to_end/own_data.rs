@@ -91,6 +91,15 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     // A recheck does not need the recipe file, although the recipe is not built in.
     std::fs::remove_file(zoo.home().join("captions.toml")).unwrap();
     zoo.ends_with(0, &["ledger", "recheck"]);
+    // Nor does a report need the text.
+    for side in ["train.en", "train.de", "valid.en", "valid.de"] {
+        std::fs::remove_file(zoo.home().join(side)).unwrap();
+    }
+    std::fs::remove_dir_all(zoo.home().join("prepared")).unwrap();
+    let said = zoo.ends_with(0, &["report", "@last", "-o", "page.html"]).stderr;
+    assert!(!said.contains("is not at hand"), "{said}");
+    let page = std::fs::read_to_string(zoo.home().join("page.html")).unwrap();
+    assert!(page.contains("<dt>source</dt>"), "the source of each example is in the run");
 }
 
 #[test]

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::binary::Zoo;
 
 /// A language model in the style of OpenSLR's models, with words in capitals.
-const MODEL: &str = "\\data\\\nngram 1=7\n\n\\1-grams:\n-99 <s>\n-1 </s>\n-0.6 A\n-0.8 B\n-0.9 C\n-1.2 AB\n-1.3 BC\n\n\\end\\\n";
+pub const MODEL: &str = "\\data\\\nngram 1=7\n\n\\1-grams:\n-99 <s>\n-1 </s>\n-0.6 A\n-0.8 B\n-0.9 C\n-1.2 AB\n-1.3 BC\n\n\\end\\\n";
 
-const SEARCH: &str = "beam-4-gram";
+pub const SEARCH: &str = "beam-4-gram";
 const GIVEN: &str = "decode.beam-4-gram.language_model=lm.arpa";
 /// A narrow beam, with which the tests take seconds instead of a minute.
-const NARROW: &str = "decode.beam-4-gram.beam=16";
+pub const NARROW: &str = "decode.beam-4-gram.beam=16";
 
 /// A home and the folder of a run that was trained briefly on tones.
 fn trained() -> (Zoo, String) {
@@ -27,7 +27,7 @@ fn trained() -> (Zoo, String) {
 }
 
 /// A WAV file of three tones of a quarter of a second each, played twice: 16 bits, 16 kHz.
-fn recording() -> Vec<u8> {
+pub fn recording() -> Vec<u8> {
     recording_behind(0)
 }
 

@@ -20,7 +20,8 @@ use crate::error::{Failure, Result};
 use crate::records;
 use crate::run::activity::Activity;
 use crate::run::evaluate::read_evaluation;
-use crate::run::folder::{Run, evaluation_files};
+use crate::run::folder::{Run, VOCABULARY, evaluation_files};
+use crate::run::own_files::{FILES, LIST, OwnFiles};
 use crate::run_folders;
 use crate::tasks;
 
@@ -260,17 +261,42 @@ impl Checker<'_> {
                 let result = opened.trained().map(|_| ());
                 self.note(&opened.trained_file(), result, &again);
             }
+            if let Ok((opened, recipe)) = &opened {
+                self.kept_for_input(opened, recipe, &again);
+            }
             self.note(&folder.join("run.json"), opened.map(|_| ()), &again);
             let mut folders = vec![folder.join("eval")];
             while let Some(eval) = folders.pop() {
                 for file in evaluation_files(&eval) {
-                    self.note(&file, read_evaluation(&eval, &file).map(|_| ()), "");
+                    let found = read_evaluation(&eval, &file);
+                    let found = found.and_then(|evaluation| evaluation.sources(&eval)).map(|_| ());
+                    self.note(&file, found, "");
                 }
                 folders.extend(paths_in(&eval).into_iter().filter(|path| is_folder(path)));
             }
         }
         self.context.progress.end_stage();
         Ok(())
+    }
+
+    /// Compares what a run keeps for a user's own input with its digests.
+    fn kept_for_input(&mut self, run: &Run, recipe: &Recipe, again: &str) {
+        let kept = run.folder.join(VOCABULARY);
+        if kept.is_dir() && run.trained_file().is_file() {
+            let result = match run.has_vocabulary() {
+                true => tasks::of(recipe).check_vocabulary(run),
+                false => Err(Failure::new(Exit::Damaged, "its list of files is missing")),
+            };
+            self.note(&kept, result, again);
+        }
+        let list = run.folder.join(FILES).join(LIST);
+        match OwnFiles::of(&run.folder) {
+            Ok(_) if is_folder(&run.folder.join(FILES)) && !list.is_file() => {
+                self.note(&list, Err(Failure::new(Exit::Damaged, "it is missing")), again);
+            }
+            Ok(files) => files.checked().for_each(|(path, result)| self.note(&path, result, "")),
+            Err(failure) => self.note(&list, Err(failure), again),
+        }
     }
 
     /// Compares the folders of runs with their records, as `zoo ledger recheck` does.

@@ -10,6 +10,7 @@ use crate::bundling;
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::folder::{Card, Run};
+use crate::run::own_files::OwnFiles;
 use crate::run::package::{MANIFEST, Manifest};
 use crate::stages::{InferRequest, inference};
 use crate::tasks;
@@ -73,6 +74,7 @@ pub fn usable(ctx: &Context, folder: &Path) -> Result<Checked> {
     let request = InferRequest { run: folder.to_owned(), decode: None, overrides: Vec::new(), compute: None };
     let opened = inference(ctx, &request)?;
     tasks::of(&opened.recipe).open(&opened)?;
+    OwnFiles::of(folder)?.checked().try_for_each(|(_, result)| result)?;
     let record = match manifest.files.contains_key(BUNDLE) {
         true => Some(record(folder, &opened.run)?),
         false => None,

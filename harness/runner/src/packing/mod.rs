@@ -9,8 +9,9 @@ mod check;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::Write;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zoo_datasets::corpora::CorpusDefinition;
@@ -28,7 +29,8 @@ use crate::error::{Failure, Result};
 use crate::run::data::Sets;
 use crate::run::evaluate::{Evaluation, evaluated_weights, read_evaluation};
 use crate::run::folder::{Run, VOCABULARY, evaluation_files};
-use crate::run::package::{FILES, MANIFEST, Manifest, PackedFile, WEIGHTS};
+use crate::run::own_files::{FILES, LIST, OwnFiles, PackedFiles};
+use crate::run::package::{MANIFEST, Manifest, PackedFile, WEIGHTS};
 use crate::tasks;
 
 /// File of the model card.
@@ -110,8 +112,7 @@ pub fn pack(ctx: &Context, request: &PackRequest<'_>, place: &Path) -> Result<Pa
         ctx.check_stop()?;
         packed.insert(name.clone(), written(&folder.join(name), content)?);
     }
-    let manifest = serde_json::to_vec_pretty(&Manifest::new(packed.clone()))
-        .map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+    let manifest = encoded(&Manifest::new(packed.clone()))?;
     written(&folder.join(MANIFEST), &Content::Bytes(manifest.clone()))?;
     // Nothing is given away that cannot be used.
     check::usable(ctx, &folder)?;
@@ -153,12 +154,16 @@ fn contents(
     }
     // The folder that the recipe lay in is of the author's machine.
     let identity = crate::run::folder::Card { base: PathBuf::from(FILES), ..run.card.clone() };
-    let identity = serde_json::to_vec_pretty(&identity);
-    add("run.json", Content::Bytes(identity.map_err(|why| Failure::new(Exit::Internal, why.to_string()))?));
+    add("run.json", Content::Bytes(encoded(&identity)?));
     for (name, content) in vocabulary(ctx, run, recipe, parent)? {
         add(&format!("{VOCABULARY}/{name}"), content);
     }
-    for (name, file) in own_files(ctx, run, recipe) {
+    let PackedFiles { list, files, missing } = OwnFiles::of(&run.folder)?.packed(recipe, &run.card.base)?;
+    missing.iter().for_each(|why| ctx.progress.note(why));
+    if !files.is_empty() {
+        add(&format!("{FILES}/{LIST}"), Content::Bytes(encoded(&list)?));
+    }
+    for (name, file) in files {
         add(&format!("{FILES}/{name}"), Content::Of(file));
     }
     let entry = entry_about(ledger, &run.folder)?;
@@ -237,26 +242,6 @@ fn files_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
-/// Files that the searches of the recipe read, by their path in the recipe. A search whose file lies
-/// outside the recipe's folder needs `--set` in another place; a note says so.
-fn own_files(ctx: &Context, run: &Run, recipe: &Recipe) -> BTreeMap<String, PathBuf> {
-    let mut files = BTreeMap::new();
-    for name in recipe.searches() {
-        let Some(search) = recipe.search(name) else { continue };
-        for file in [search.language_model(), search.word_list()].into_iter().flatten() {
-            let steps: Vec<Component<'_>> = Path::new(file).components().collect();
-            if steps.iter().all(|step| matches!(step, Component::Normal(_))) {
-                files.insert(file.clone(), run.card.base.join(file));
-            } else {
-                ctx.progress.note(&format!(
-                    "{file} of the search {name} is not packed: it lies outside the recipe's folder"
-                ));
-            }
-        }
-    }
-    files
-}
-
 /// The record with its evidence, checked.
 fn bundle(ctx: &Context, request: &PackRequest<'_>, entry: &Entry) -> Result<Vec<u8>> {
     let without = |failure: Failure| {
@@ -275,6 +260,10 @@ fn bundle(ctx: &Context, request: &PackRequest<'_>, entry: &Entry) -> Result<Vec
         return Err(without(BundleError::TooLarge.into()));
     }
     Ok(text.into_bytes())
+}
+
+fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(value).map_err(|error| Failure::new(Exit::Internal, error.to_string()))
 }
 
 /// Writes a file of the package. Returns its size and digest.

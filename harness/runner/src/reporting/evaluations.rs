@@ -41,6 +41,18 @@ pub fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<Strin
         };
         let (hypotheses, references) =
             (text(&evaluation.hypotheses, missing), text(&evaluation.references, missing));
+        let sources = match evaluation.sources(&folder) {
+            Ok(Some(kept)) => Some(kept),
+            Ok(None) => sources(context, one, &evaluation.eval, hypotheses.len(), missing),
+            Err(failure) => {
+                missing.push(format!(
+                    "The source of {} is left out. {}.",
+                    evaluation.eval,
+                    failure.parts().0
+                ));
+                None
+            }
+        };
         found.push(EvaluationPart {
             run: at,
             eval: evaluation.eval.clone(),
@@ -48,7 +60,7 @@ pub fn parts(context: &Context, at: usize, one: &Opened, missing: &mut Vec<Strin
             update: None,
             scores: evaluation.scores.clone(),
             seconds: evaluation.seconds,
-            sources: sources(context, one, &evaluation.eval, hypotheses.len(), missing),
+            sources,
             samples: samples(&folder, evaluation, missing),
             hypotheses,
             references,
@@ -87,7 +99,7 @@ fn update_of(run: &Run, folder: &Path) -> Option<u64> {
     }
 }
 
-/// The source text of a translation, if it is available offline.
+/// The source text of an evaluation that kept none, if it is in the home.
 fn sources(
     context: &Context,
     one: &Opened,
@@ -98,9 +110,7 @@ fn sources(
     if !one.recipe.data().has_eval_set(eval) {
         return None;
     }
-    // Only files in the home are used.
-    let offline = Context { mirror: None, ..context.quiet_within(&context.home) };
-    let why = match tasks::of(&one.recipe).sources(&offline, &one.run.card.base, eval) {
+    let why = match tasks::of(&one.recipe).sources_at_hand(context, &one.run.card.base, eval) {
         Ok(None) => return None,
         Ok(Some(found)) if found.len() == lines => return Some(found),
         Ok(Some(found)) => format!("The source of {eval} has {} lines, its hypotheses {lines}.", found.len()),

@@ -1,10 +1,17 @@
-//! Metric conventions of an evaluation set.
+//! What is known of an evaluation set besides its data: metric conventions, and its source text.
 
 use zoo_recipes::{ClaimSpec, Common, Recipe};
 use zoo_results::verdict::trained_term;
 
-/// Metric conventions to score an evaluation set with, given its name and that of the search.
-pub type Conventions<'a> = &'a dyn Fn(&str, &str) -> Vec<String>;
+/// What the task of a run says of its evaluation sets.
+#[derive(Clone, Copy)]
+pub struct Conventions<'a> {
+    /// Metric conventions to score a set with, given its name and that of the search.
+    pub signatures: &'a dyn Fn(&str, &str) -> Vec<String>,
+    /// The text of a set that the model is given, line by line, given the set's name. `None` if the
+    /// model is given no text, or if it is not at hand.
+    pub sources: &'a dyn Fn(&str) -> Option<Vec<String>>,
+}
 
 /// Metric conventions to score an evaluation set with: those of its claims, else of any claim, else
 /// `usual`.

@@ -12,7 +12,7 @@ use zoo_models::parameters::{self, ParameterValues};
 use zoo_recipes::{ClaimSpec, Common, Recipe, RecipeOf};
 use zoo_results::exit::Exit;
 use zoo_results::metrics::{MetricValue, Resampling, ScoreOptions, Scorer, score};
-use zoo_training::folder::Ended;
+use zoo_training::folder::{Ended, NotedFile};
 use zoo_training::state::Ending;
 
 use super::conventions::{Conventions, name_of};
@@ -64,6 +64,10 @@ pub struct Evaluation {
     pub references: PathBuf,
     /// SHA-256 of the references file.
     pub references_sha256: String,
+    /// The text that was given to the model, for reports. Absent in tasks without such text, and in
+    /// evaluations by earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<NotedFile>,
     pub weights: Vec<PathBuf>,
     /// Number of updates, if the weights belong to a point of a trajectory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +85,18 @@ impl Evaluation {
     /// Whether a claim concerns this evaluation set and search.
     pub fn is_of(&self, claim: &ClaimSpec) -> bool {
         claim.is_of(&self.eval, &self.decode)
+    }
+
+    /// The text that the model was given, if the evaluation kept it. It lies in the folder of the
+    /// evaluation.
+    ///
+    /// # Errors
+    /// The file cannot be read or was changed.
+    pub fn sources(&self, folder: &Path) -> Result<Option<Vec<String>>> {
+        let Some(NotedFile { file, sha256 }) = &self.sources else { return Ok(None) };
+        let evaluation = folder.join(&self.hypotheses).with_extension("").with_extension("json");
+        compared(folder, Path::new(file), sha256, &evaluation)?;
+        lines(&folder.join(file)).map(Some)
     }
 }
 
@@ -193,14 +209,7 @@ pub fn read_evaluation(folder: &Path, file: &Path) -> Result<Evaluation> {
     for (path, expected) in
         [(&found.hypotheses, &found.hypotheses_sha256), (&found.references, &found.references_sha256)]
     {
-        let path = folder.join(path);
-        let bytes = std::fs::read(&path).map_err(|e| Failure::io("read", &path, &e))?;
-        let digest = hex::encode(Sha256::digest(&bytes));
-        if digest != *expected {
-            let message = format!("{} was changed: its SHA-256 is {digest}, not {expected}", path.display());
-            return Err(Failure::new(Exit::Damaged, message)
-                .hint(format!("delete {} to decode again", file.display())));
-        }
+        compared(folder, path, expected, file)?;
     }
     let (hypotheses, references) =
         (lines(&folder.join(&found.hypotheses))?, lines(&folder.join(&found.references))?);
@@ -224,6 +233,20 @@ pub fn read_evaluation(folder: &Path, file: &Path) -> Result<Evaluation> {
         }
     }
     Ok(found)
+}
+
+/// Fails if a file of an evaluation is not as the evaluation says.
+/// Deleting `again` makes it anew.
+fn compared(folder: &Path, path: &Path, expected: &str, again: &Path) -> Result<()> {
+    let path = folder.join(path);
+    let bytes = std::fs::read(&path).map_err(|e| Failure::io("read", &path, &e))?;
+    let digest = hex::encode(Sha256::digest(&bytes));
+    if digest == expected {
+        return Ok(());
+    }
+    let message = format!("{} was changed: its SHA-256 is {digest}, not {expected}", path.display());
+    let hint = format!("delete {} to decode again", again.display());
+    Err(Failure::new(Exit::Damaged, message).hint(hint))
 }
 
 /// Lines of a stored file.
@@ -261,10 +284,21 @@ pub fn decode_all<T: TaskData>(
         let decoded = task.decode(ctx, typed, (eval, decode), model)?;
         ctx.progress.end_stage();
         let seconds = start.elapsed().as_secs_f64();
-        let signatures = conventions(eval, decode);
-        found.push(store(recipe, folder, (eval, decode), &decoded, &weights, seconds, &signatures)?);
+        let signatures = (conventions.signatures)(eval, decode);
+        let sources = (conventions.sources)(eval).filter(|lines| lines.len() == decoded.hypotheses.len());
+        let outputs = Outputs { decoded, sources, seconds };
+        found.push(store(recipe, folder, (eval, decode), &outputs, &weights, &signatures)?);
     }
     Ok(found)
+}
+
+/// The outputs of a model on an evaluation set.
+struct Outputs {
+    decoded: Decoded,
+    /// The text that each was made from, if it is at hand.
+    sources: Option<Vec<String>>,
+    /// Duration of decoding.
+    seconds: f64,
 }
 
 /// Scores outputs by the conventions `signatures`, and stores outputs and scores.
@@ -272,11 +306,11 @@ fn store(
     recipe: &Recipe,
     folder: &Path,
     (eval, decode): (&str, &str),
-    Decoded { hypotheses: outputs, references, samples }: &Decoded,
+    Outputs { decoded, sources, seconds }: &Outputs,
     weights: &Weights,
-    seconds: f64,
     signatures: &[String],
 ) -> Result<Evaluation> {
+    let Decoded { hypotheses: outputs, references, samples } = decoded;
     let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     let (hypotheses, reference_text) = (text(outputs), text(references));
     let mut scores = Vec::new();
@@ -286,8 +320,12 @@ fn store(
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
     let (stem, conditions) = place(folder, recipe, eval, decode)?;
-    // Searches on one evaluation set share a references file if they have the same settings.
+    // Searches on one evaluation set share references and sources if they have the same settings.
     let own = stem.strip_prefix(&format!("{eval}.{decode}")).unwrap_or_default();
+    let sources = sources.as_ref().map(|lines| {
+        let (file, text) = (format!("{eval}{own}.src.txt"), text(lines));
+        (NotedFile { file, sha256: hex::encode(Sha256::digest(&text)) }, text)
+    });
     let evaluation = Evaluation {
         eval: eval.into(),
         decode: decode.into(),
@@ -299,15 +337,19 @@ fn store(
         hypotheses_sha256: hex::encode(Sha256::digest(&hypotheses)),
         references: format!("{eval}{own}.ref.txt").into(),
         references_sha256: hex::encode(Sha256::digest(&reference_text)),
+        sources: sources.as_ref().map(|(noted, _)| noted.clone()),
         update: weights.update,
         weights: (weights.files.iter())
             .map(|file| file.file_name().map(PathBuf::from).unwrap_or_default())
             .collect(),
         scores,
-        seconds,
+        seconds: *seconds,
         program: Some(Program::current()),
     };
     samples::keep(samples, folder, &stem)?;
+    if let Some((noted, text)) = &sources {
+        write_whole(&folder.join(&noted.file), text.as_bytes())?;
+    }
     write_whole(&folder.join(&evaluation.references), reference_text.as_bytes())?;
     write_whole(&folder.join(&evaluation.hypotheses), hypotheses.as_bytes())?;
     write_json(&folder.join(format!("{stem}.json")), &evaluation)?;

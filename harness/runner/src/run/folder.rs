@@ -9,6 +9,7 @@
 //!   trained.json      result, written when training ends
 //!   profile.json      a profile, written by `zoo profile --save`
 //!   vocabulary/       what the user's own input needs of the data, if its task keeps it
+//!   files/            copies of the files that its searches read, if they read any
 //!   eval/             for each evaluation set and search: hypotheses, references, scores
 //! ```
 

@@ -14,6 +14,7 @@ pub mod initial;
 pub mod log;
 pub mod log_reader;
 pub mod numbering;
+pub mod own_files;
 pub mod package;
 pub mod profile;
 pub mod ready;

@@ -5,7 +5,7 @@
 //! run.json, recipe.toml, trained.json    as in the folder of a run
 //! model.safetensors      the weights that the recipe evaluates, in FP32
 //! vocabulary/            as in the folder of a run
-//! files/                 the recipe's own files that its searches read
+//! files/                 the files that its searches read; the recipe's paths are relative to this folder
 //! README.md              the model card
 //! record.bundle.json     the judged record with its evidence
 //! ```
@@ -21,14 +21,13 @@ use zoo_results::exit::Exit;
 use zoo_training::weights;
 
 use super::evaluate::Weights;
+use super::own_files::FILES;
 use crate::error::{Failure, Result};
 
 /// File of [`Manifest`]. It tells a package from the folder of a run.
 pub const MANIFEST: &str = "zoo.json";
 /// File of the weights.
 pub const WEIGHTS: &str = "model.safetensors";
-/// Folder of the recipe's own files: its paths are relative to this folder.
-pub const FILES: &str = "files";
 
 /// Value of [`Manifest::format`].
 const FORMAT: &str = "zoo-package";

@@ -37,7 +37,7 @@ pub struct Training<'a> {
     pub initial: Option<&'a InitialWeights>,
     /// Whether to stop a run that leaves the published course.
     pub stop_early: bool,
-    /// Metric conventions of the recipe's evaluation sets.
+    /// What the task says of the recipe's evaluation sets.
     pub conventions: Conventions<'a>,
     /// The verdict on a run by itself, if it has left the published course.
     pub off_course: &'a dyn Fn(&Run, &Trained) -> Result<Option<Verdict>>,
@@ -240,7 +240,7 @@ fn valid_score<T: TaskData>(
     model: &Model<T>,
     conventions: Conventions<'_>,
 ) -> Result<Score> {
-    let convention = conventions("valid", decode).swap_remove(0);
+    let convention = (conventions.signatures)("valid", decode).swap_remove(0);
     let scorer = Scorer::from_signature(&convention)?.on(&name_of(recipe, "valid"))?;
     ctx.progress.stage(&format!("decode valid, {decode}"));
     let Decoded { hypotheses, references, .. } =

@@ -57,6 +57,8 @@ pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluatio
                 let evaluation = Evaluation {
                     hypotheses: place.join(&evaluation.hypotheses),
                     references: place.join(&evaluation.references),
+                    // No one asks for the source text of a moment by this name.
+                    sources: None,
                     ..evaluation
                 };
                 found.entry(moment).or_default().push(evaluation);

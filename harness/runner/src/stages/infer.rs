@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use zoo_recipes::ComputeType;
+use zoo_recipes::{ComputeType, SearchFile};
 
 use super::opened::opened;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::run::own_files::OwnFiles;
 use crate::task::inference::Inference;
 use crate::tasks;
 
@@ -27,9 +28,14 @@ pub struct InferRequest {
 /// Opens a run for a user's own input.
 ///
 /// # Errors
-/// The run does not exist, or its recipe does not have the search.
+/// The run does not exist, its recipe does not have the search, or a file that it keeps was changed.
 pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
-    let (run, recipe) = opened(&request.run)?;
+    let (run, mut recipe) = opened(&request.run)?;
+    let saved = recipe.clone();
+    let own_files = OwnFiles::of(&run.folder);
+    if let Ok(own_files) = &own_files {
+        own_files.name_in(&mut recipe);
+    }
     let recipe = recipe.searching(&request.overrides)?.computing(request.compute);
     let ctx = ctx.for_run(&run.card.compute)?;
     let usable = |name: &&str| recipe.search(name).is_some_and(|search| !search.lacks_language_model());
@@ -38,9 +44,21 @@ pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
     let first = || recipe.searches().into_iter().find(usable).map(str::to_owned);
     let search = request.decode.clone().or_else(own).or(claimed.map(str::to_owned)).or_else(first);
     let search = search.ok_or_else(|| Failure::usage("the recipe has no search"))?;
-    if !recipe.has_search(&search) {
+    let Some(found) = recipe.search(&search) else {
         return Err(Failure::usage(format!("the recipe has no search `{search}`"))
             .hint(format!("it has {}", recipe.searches().join(", "))));
+    };
+    match own_files {
+        Ok(own_files) => own_files.check(found)?,
+        // A search of other files, or of none, can be used all the same.
+        Err(failure) => {
+            let as_saved = |of: SearchFile| {
+                of.of(found).is_some() && of.of(found) == saved.search(&search).and_then(|saved| of.of(saved))
+            };
+            if found.lacks_language_model() || SearchFile::ALL.into_iter().any(as_saved) {
+                return Err(failure);
+            }
+        }
     }
     Ok(Inference { ctx, run, recipe, search })
 }

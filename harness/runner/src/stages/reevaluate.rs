@@ -9,10 +9,11 @@ use zoo_results::metrics::Scorer;
 use super::opened::opened;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::run::conventions::name_of;
+use crate::run::conventions::{Conventions, name_of};
 use crate::run::data::Sets;
 use crate::run::evaluate::{Evaluation, Weights, evaluated_weights};
 use crate::run::folder::Run;
+use crate::run::own_files;
 use crate::run::sweep::{Swept, SweptWeights};
 use crate::tasks;
 
@@ -74,8 +75,13 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     data.check(&recipe, &run)?;
     let weights = request.weights(&run, &recipe)?;
     let folder = request.folder(&run);
-    let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
-    data.evaluate(ctx, &recipe, &folder, weights, &wanted, &conventions)
+    let conventions = Conventions {
+        signatures: &|eval, decode| task.signatures(eval, decode),
+        sources: &|eval| task.sources_at_hand(ctx, &run.card.base, eval).ok().flatten(),
+    };
+    let found = data.evaluate(ctx, &recipe, &folder, weights, &wanted, conventions)?;
+    own_files::keep(ctx, &run.folder, &recipe, &run.card.base, &found);
+    Ok(found)
 }
 
 /// Runs `zoo evaluate --sweep`: decodes and scores one evaluation set with all pairs of language

@@ -24,10 +24,12 @@ use crate::context::Context;
 use crate::environment::{Environment, Program};
 use crate::error::{Failure, Result};
 use crate::fp32::Fp32;
+use crate::run::conventions::Conventions;
 use crate::run::data::Sets;
 use crate::run::evaluate::{evaluated_weights, evaluation_file, stored};
 use crate::run::folder::{Made, Run};
 use crate::run::initial::InitialWeights;
+use crate::run::own_files;
 use crate::run::train::Training;
 use crate::run::trajectory;
 use crate::signatures::check_signatures;
@@ -279,13 +281,16 @@ fn measure_untracked(
         if trained {
             data.check(recipe, &run)?;
         }
-        let conventions = |eval: &str, decode: &str| task.signatures(eval, decode);
+        let conventions = Conventions {
+            signatures: &|eval, decode| task.signatures(eval, decode),
+            sources: &|eval| task.sources_at_hand(ctx, &resolved.folder, eval).ok().flatten(),
+        };
         let folder_of_run = run.folder.clone();
         let live = Live::new(ctx, &request.track, &folder_of_run);
         let training = Training {
             initial: request.initial_of(recipe),
             stop_early: request.stop_early,
-            conventions: &conventions,
+            conventions,
             off_course: &|run, so_far| off_course(run, recipe, so_far),
             logged: &|| live.logged(),
         };
@@ -298,7 +303,7 @@ fn measure_untracked(
                 return Ok(Vec::new());
             }
             let weights = evaluated_weights(&run, recipe)?;
-            data.evaluate(ctx, recipe, &folder, weights, &wanted, &conventions)
+            data.evaluate(ctx, recipe, &folder, weights, &wanted, conventions)
         });
         evaluations = match done {
             Ok(evaluations) => evaluations,
@@ -308,6 +313,7 @@ fn measure_untracked(
             }
         };
     }
+    own_files::keep(ctx, &run.folder, recipe, &resolved.folder, &evaluations);
     let trained = run.trained()?;
     let (data, on_the_way) = (trained.data.clone(), trajectory::kept(&run, recipe)?);
     Ok(Measured { run, made, trained, evaluations, on_the_way, precision, data })

@@ -28,6 +28,7 @@ use crate::cli::{InferArgs, NewArgs, SynthesizeArgs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::data::Sets;
+use crate::run::folder::Run;
 use crate::run::ready::Ready;
 use crate::run::timed_arm::{Making, Measurable};
 
@@ -175,6 +176,15 @@ pub trait Task {
         Ok(None)
     }
 
+    /// As [`Self::sources`], from what is in the home.
+    ///
+    /// # Errors
+    /// The data is not there.
+    fn sources_at_hand(&self, ctx: &Context, base: &Path, eval: &str) -> Result<Option<Vec<String>>> {
+        let offline = Context { mirror: None, ..ctx.quiet_within(&ctx.home) };
+        self.sources(&offline, base, eval)
+    }
+
     // Speed without data.
 
     /// Prepares the arm to be timed on generated batches: full batches of `shape`, or examples of
@@ -202,6 +212,15 @@ pub trait Task {
     /// whose recipes say it all keeps nothing.
     fn keeps_vocabulary(&self) -> bool {
         true
+    }
+
+    /// Reads what a run keeps for a user's own input, and compares it with its digests. What a run by
+    /// an earlier version does not have is no fault.
+    ///
+    /// # Errors
+    /// A file is missing or was changed.
+    fn check_vocabulary(&self, _run: &Run) -> Result<()> {
+        Ok(())
     }
 
     /// Loads what a user's own input needs: the model, its vocabulary and the search.

@@ -153,6 +153,30 @@ pub enum Asked {
     Pixels(u64),
 }
 
+/// A file that a search may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchFile {
+    /// A language model.
+    LanguageModel,
+    /// The words that may be written.
+    WordList,
+}
+
+impl SearchFile {
+    /// All files that a search may read.
+    pub const ALL: [Self; 2] = [Self::LanguageModel, Self::WordList];
+
+    /// Path of the file in a search, relative to the recipe file; `None` if the search reads none.
+    pub fn of(self, search: &dyn SearchBlock) -> Option<&str> {
+        let path = match self {
+            Self::LanguageModel => search.language_model(),
+            Self::WordList => search.word_list(),
+        };
+        path.map(String::as_str)
+    }
+}
+
 /// What all tasks know of a search.
 pub trait SearchBlock {
     /// File of the search's language model, relative to the recipe file.
@@ -170,6 +194,10 @@ pub trait SearchBlock {
     fn lacks_language_model(&self) -> bool {
         false
     }
+
+    /// Names another file in the place of one that the search reads, or of the language model that it
+    /// lacks.
+    fn read(&mut self, _file: SearchFile, _path: String) {}
 }
 
 /// Name in records of the outputs of a task without searches: the model's outputs are the answers.
@@ -201,6 +229,11 @@ impl<T: TaskTypes> RecipeOf<T> {
             Some(search) => Some(search),
             None => (!T::SEARCHES && name == DIRECT).then_some(&Direct),
         }
+    }
+
+    /// A search by its name, to change it.
+    pub fn search_mut(&mut self, name: &str) -> Option<&mut dyn SearchBlock> {
+        self.decode.get_mut(name).map(|search| search as &mut dyn SearchBlock)
     }
 
     /// The JSON Schema of a recipe of this task.

@@ -81,6 +81,11 @@ macro_rules! tasks {
                 match self { $(Self::$variant(recipe) => recipe.search(name)),+ }
             }
 
+            /// A search by its name, to change it.
+            pub fn search_mut(&mut self, name: &str) -> Option<&mut dyn SearchBlock> {
+                match self { $(Self::$variant(recipe) => recipe.search_mut(name)),+ }
+            }
+
             /// Checks the blocks that the task selects.
             pub(crate) fn check_blocks(&self, findings: &mut Findings<'_, '_>) {
                 match self { $(Self::$variant(recipe) => tasks::$variant::check(recipe, findings)),+ }

@@ -66,6 +66,15 @@ fn pictures(args: &InferArgs) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// Compares what a run kept with its digests.
+///
+/// # Errors
+/// A kept file is missing or was changed.
+pub fn check_kept(recipe: &Recipe, run: &Run) -> Result<()> {
+    let kept = kept_classes(&run.folder.join(VOCABULARY), recipe.data.classes);
+    kept.map(drop).map_err(prepare::failure)
+}
+
 /// Names of the classes: those that the run kept. A run by an earlier version kept none, so they are
 /// those of the corpus, or of the user's own folders.
 fn class_names(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<Vec<String>> {

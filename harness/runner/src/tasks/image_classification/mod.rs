@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::conventions::claimed_signatures;
 use crate::run::data::{Material, Sets};
+use crate::run::folder::Run;
 use crate::run::ready::Ready;
 use crate::run::timed_arm::{Making, Measurable, Updates, of_updates};
 use crate::task::Task;
@@ -172,6 +173,10 @@ impl Task for ImageClassification<'_> {
 
     fn example_use(&self) -> &'static str {
         "infer MODEL picture.png"
+    }
+
+    fn check_vocabulary(&self, run: &Run) -> Result<()> {
+        ask::check_kept(self.recipe, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

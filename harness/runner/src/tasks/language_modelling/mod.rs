@@ -29,6 +29,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::conventions::claimed_signatures;
 use crate::run::data::{Material, Sets};
+use crate::run::folder::Run;
 use crate::run::ready::Ready;
 use crate::run::timed_arm::{Making, Measurable, Updates, of_updates};
 use crate::task::Task;
@@ -229,6 +230,10 @@ impl Task for LanguageModelling<'_> {
 
     fn example_use(&self) -> &'static str {
         "infer MODEL --prompt \"the\" --length 50"
+    }
+
+    fn check_vocabulary(&self, run: &Run) -> Result<()> {
+        prepare::check_kept(&self.recipe.data, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

@@ -49,6 +49,14 @@ pub fn of_run(data: &LanguageDataSpec, run: &Run) -> Result<Arc<PreparedLanguage
     Ok(Arc::new(kept))
 }
 
+/// Compares what a run kept with its digests.
+///
+/// # Errors
+/// A kept file is missing or was changed.
+pub fn check_kept(data: &LanguageDataSpec, run: &Run) -> Result<()> {
+    PreparedLanguage::kept(data, &run.folder.join(VOCABULARY)).map(drop).map_err(failure)
+}
+
 /// Number of training lines in the files that the recipe itself names.
 ///
 /// # Errors

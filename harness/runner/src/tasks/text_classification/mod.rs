@@ -26,6 +26,7 @@ use crate::context::Context;
 use crate::error::{Failure, Result};
 use crate::run::conventions::claimed_signatures;
 use crate::run::data::{Material, Sets};
+use crate::run::folder::Run;
 use crate::run::ready::Ready;
 use crate::run::timed_arm::{Making, Measurable, Updates, of_updates};
 use crate::task::Task;
@@ -187,6 +188,10 @@ impl Task for TextClassification<'_> {
 
     fn example_use(&self) -> &'static str {
         "infer MODEL --input lines.txt"
+    }
+
+    fn check_vocabulary(&self, run: &Run) -> Result<()> {
+        prepare::check_kept(&self.recipe.data, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

@@ -33,6 +33,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::run::conventions::claimed_signatures;
 use crate::run::data::{Material, Sets};
+use crate::run::folder::Run;
 use crate::run::ready::Ready;
 use crate::run::timed_arm::{Making, Measurable, Updates, first_updates, of_updates};
 use crate::task::Task;
@@ -237,6 +238,10 @@ impl Task for Translation<'_> {
 
     fn example_use(&self) -> &'static str {
         "infer MODEL --input lines.txt"
+    }
+
+    fn check_vocabulary(&self, run: &Run) -> Result<()> {
+        prepare::check_kept(self.recipe, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

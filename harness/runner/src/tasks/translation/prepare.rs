@@ -80,6 +80,16 @@ pub fn of_run(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<PreparedTrans
     Ok(prepared)
 }
 
+/// Compares what a run kept with its digests.
+///
+/// # Errors
+/// A kept file is missing or was changed.
+pub fn check_kept(recipe: &Recipe, run: &Run) -> Result<()> {
+    let folder = run.folder.join(VOCABULARY);
+    PreparedTranslation::kept(&recipe.data, PrepareOptions::of(recipe), &folder)?;
+    Ok(())
+}
+
 fn definition(data: &TextDataSpec) -> Result<Option<CorpusDefinition>> {
     let corpus = data.corpus.as_deref().filter(|name| !name.is_empty());
     Ok(corpus.map(CorpusDefinition::find).transpose()?)

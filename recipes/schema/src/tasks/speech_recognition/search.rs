@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ClassTokenizerSpec;
-use crate::spec::SearchBlock;
+use crate::spec::{SearchBlock, SearchFile};
 use crate::validate::Findings;
 
 /// A search for the transcript of a recording (CTC).
@@ -90,6 +90,16 @@ impl SearchBlock for CtcSearchSpec {
 
     fn lacks_language_model(&self) -> bool {
         matches!(self, Self::Beam { needs_language_model: true, language_model: None, .. })
+    }
+
+    fn read(&mut self, of: SearchFile, path: String) {
+        match (self, of) {
+            (Self::Beam { language_model, .. }, SearchFile::LanguageModel) => *language_model = Some(path),
+            (Self::Beam { words: Some(WordsSpec::Listed { file }), .. }, SearchFile::WordList) => {
+                *file = path
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,0 +1,331 @@
+//! Copies of the files that the searches of a run read: language models and word lists.
+//!
+//! They lie in `files/` of a run's folder, so that a user's own input needs no file of the machine
+//! that trained the run. `files/kept.json` lists them. A run of a recipe whose searches read no file
+//! has no such folder.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use zoo_datasets::fetch::sha256_file;
+use zoo_recipes::{Recipe, SearchBlock, SearchFile, atomic};
+use zoo_results::exit::Exit;
+
+use super::evaluate::Evaluation;
+use super::folder::Run;
+use super::package::Manifest;
+use crate::context::Context;
+use crate::error::{Failure, Result};
+use crate::files::{read_json, write_json};
+
+/// Folder of the copies in that of a run or package.
+pub const FILES: &str = "files";
+/// File of [`FILES`] that lists the others.
+pub const LIST: &str = "kept.json";
+
+/// Digits of the digest in the name of a copy.
+const DIGITS: usize = 12;
+
+/// The files that a run keeps for its searches.
+#[derive(Debug)]
+pub struct OwnFiles {
+    /// The run's `files/`.
+    folder: PathBuf,
+    /// One for each search and kind of file at most.
+    copies: Vec<Copied>,
+}
+
+/// A copy of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copied {
+    /// The search that reads it.
+    search: String,
+    /// What it is.
+    of: SearchFile,
+    /// The path that the recipe or the user named.
+    path: String,
+    /// The path of the copy below `files/`, with `/` between folders.
+    file: String,
+    /// SHA-256, hexadecimal.
+    sha256: String,
+}
+
+/// What a package has in `files/`.
+#[derive(Debug, Default)]
+pub struct PackedFiles {
+    /// Content of the list.
+    pub list: Vec<Copied>,
+    /// The path of each file below `files/`, and the file to copy.
+    pub files: Vec<(String, PathBuf)>,
+    /// What is left out, and why.
+    pub missing: Vec<String>,
+}
+
+/// Keeps the files that the searches of a run read, as the evaluations read them. `used` is the
+/// recipe that was evaluated; its paths are relative to `base`. What cannot be kept is told, and fails
+/// nothing: the scores are there.
+pub fn keep(ctx: &Context, run: &Path, used: &Recipe, base: &Path, evaluations: &[Evaluation]) {
+    let kept = || match Manifest::of(run)? {
+        // A package stays as it was packed.
+        Some(_) => Ok(Vec::new()),
+        None => OwnFiles::of(run)?.keep(&Run::open(run)?.1, used, base, evaluations),
+    };
+    match kept() {
+        Ok(missing) => missing.iter().for_each(|why| ctx.progress.note(why)),
+        Err(failure) => ctx.progress.note(&format!("the files of searches are not kept: {failure}")),
+    }
+}
+
+impl OwnFiles {
+    /// The files that the run in a folder keeps; none if it was trained by an earlier version.
+    ///
+    /// # Errors
+    /// The list cannot be read, or is not one of ours.
+    pub fn of(run: &Path) -> Result<Self> {
+        let folder = run.join(FILES);
+        let list = folder.join(LIST);
+        let copies: Vec<Copied> = if list.is_file() { read_json(&list)? } else { Vec::new() };
+        let damaged = |why: String| Failure::new(Exit::Damaged, format!("{}: {why}", list.display()));
+        for Copied { file, sha256, .. } in &copies {
+            if file.is_empty() || !is_inside(file) {
+                return Err(damaged(format!("{file:?} lies outside the folder")));
+            }
+            if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(damaged(format!("{sha256:?} is no SHA-256")));
+            }
+        }
+        Ok(Self { folder, copies })
+    }
+
+    /// Copies what is not kept yet or was changed. Returns what cannot be kept.
+    fn keep(
+        mut self,
+        saved: &Recipe,
+        used: &Recipe,
+        base: &Path,
+        evaluations: &[Evaluation],
+    ) -> Result<Vec<String>> {
+        let (before, mut missing) = (self.copies.clone(), Vec::new());
+        for (search, of, path) in read_by(used) {
+            // `infer` reads the recipe that the run saved.
+            if !saved.search(search).is_some_and(|saved| stands_for(of, saved, path)) {
+                continue;
+            }
+            let source = base.join(path);
+            let known = self.copies.iter().find(|copy| copy.search == search && copy.of == of);
+            let evaluated = evaluations.iter().filter(|one| one.decode == search);
+            let scored = evaluated.filter_map(|one| digest_of(of, one)).next_back();
+            let sha256 = match scored.map(str::to_owned).map_or_else(|| sha256_file(&source), Ok) {
+                Ok(sha256) => sha256,
+                Err(_) if known.is_some() => continue,
+                Err(error) => {
+                    missing.push(format!("{path} of the search {search} is not kept: {error}"));
+                    continue;
+                }
+            };
+            let is_kept = |copy: &Copied| copy.path == path && copy.sha256 == sha256;
+            if known.is_some_and(|copy| is_kept(copy) && self.check_copy(copy).is_ok()) {
+                continue;
+            }
+            let copy = Copied {
+                file: name_of(path, &sha256),
+                search: search.to_owned(),
+                of,
+                path: path.to_owned(),
+                sha256,
+            };
+            if let Err(why) = self.make(&copy, &source) {
+                missing.push(format!("{path} of the search {search} is not kept: {why}"));
+                continue;
+            }
+            self.copies.retain(|other| other.search != search || other.of != of);
+            self.copies.push(copy);
+        }
+        if self.copies != before {
+            write_json(&self.folder.join(LIST), &self.copies)?;
+            let files = before.iter().map(|copy| &copy.file);
+            for replaced in files.filter(|file| self.copies.iter().all(|copy| copy.file != **file)) {
+                // One that cannot be removed only takes space.
+                fs::remove_file(self.folder.join(replaced)).ok();
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Makes a copy, unless another search has it.
+    fn make(&self, copy: &Copied, source: &Path) -> std::result::Result<(), String> {
+        let to = self.folder.join(&copy.file);
+        if self.check_copy(copy).is_ok() || self.link_of_another_run(&to, &copy.sha256) {
+            return Ok(());
+        }
+        let failed = |error: io::Error| error.to_string();
+        fs::create_dir_all(&self.folder).map_err(failed)?;
+        let mut temporary = atomic::file_in(&self.folder).map_err(failed)?;
+        io::copy(&mut fs::File::open(source).map_err(failed)?, &mut temporary).map_err(failed)?;
+        if sha256_file(temporary.path()).map_err(failed)? != copy.sha256 {
+            return Err("it has changed since it was read".to_owned());
+        }
+        atomic::persist(temporary, &to).map_err(failed)
+    }
+
+    /// Links a copy of the same content in a run of the same recipe: a language model may have
+    /// gigabytes. Copies are not changed, so several runs can share one.
+    fn link_of_another_run(&self, to: &Path, sha256: &str) -> bool {
+        let run = self.folder.parent();
+        let (Some(runs), Some(name)) = (run.and_then(Path::parent), to.file_name()) else { return false };
+        let runs = fs::read_dir(runs).into_iter().flatten().flatten();
+        let others = runs.map(|entry| entry.path().join(FILES).join(name));
+        let is_intact = |other: &PathBuf| sha256_file(other).is_ok_and(|found| found == sha256);
+        let mut others = others.filter(|other| other != to && other.is_file() && is_intact(other));
+        let made = fs::create_dir_all(&self.folder).is_ok();
+        made && others.any(|other| {
+            fs::remove_file(to).ok();
+            fs::hard_link(other, to).is_ok()
+        })
+    }
+
+    /// Names the copies in the place of the paths of the recipe that the run saved. A search that lacks
+    /// a language model gets the one that it was last scored with.
+    pub fn name_in(&self, recipe: &mut Recipe) {
+        for copy in &self.copies {
+            let place = self.place(copy);
+            if let Some(search) = recipe.search_mut(&copy.search)
+                && stands_for(copy.of, search, &copy.path)
+                && let Some(place) = place.to_str()
+            {
+                search.read(copy.of, place.to_owned());
+            }
+        }
+    }
+
+    /// Compares the copies that a search reads with their digests.
+    ///
+    /// # Errors
+    /// A copy is missing or was changed.
+    pub fn check(&self, search: &dyn SearchBlock) -> Result<()> {
+        let is_read =
+            |copy: &&Copied| copy.of.of(search).is_some_and(|path| self.place(copy) == Path::new(path));
+        self.copies.iter().filter(is_read).try_for_each(|copy| self.check_copy(copy))
+    }
+
+    /// Path of each copy, and whether it is as it was made.
+    pub fn checked(&self) -> impl Iterator<Item = (PathBuf, Result<()>)> + '_ {
+        self.copies.iter().map(|copy| (self.folder.join(&copy.file), self.check_copy(copy)))
+    }
+
+    fn check_copy(&self, copy: &Copied) -> Result<()> {
+        let path = self.folder.join(&copy.file);
+        let why = match sha256_file(&path) {
+            Ok(found) if found == copy.sha256 => return Ok(()),
+            Ok(found) => {
+                format!("{} was changed: its SHA-256 is {found}, not {}", path.display(), copy.sha256)
+            }
+            Err(error) => format!("cannot read {}: {error}", path.display()),
+        };
+        let key = match copy.of {
+            SearchFile::LanguageModel => "language_model",
+            SearchFile::WordList => "words.file",
+        };
+        let hint = format!(
+            "it is a copy of {}; restore it, or name a file by its whole path: --set decode.{}.{key}=/FOLDER/FILE",
+            copy.path, copy.search
+        );
+        Err(Failure::new(Exit::Damaged, why).hint(hint))
+    }
+
+    /// The files for a package of the run. A run by an earlier version kept no copies; its files are
+    /// read where the recipe names them, relative to `base`.
+    ///
+    /// # Errors
+    /// A file in the recipe's folder cannot be read.
+    pub fn packed(&self, recipe: &Recipe, base: &Path) -> Result<PackedFiles> {
+        let mut packed = PackedFiles::default();
+        for copy in &self.copies {
+            let Some(search) = recipe.search(&copy.search) else { continue };
+            if !stands_for(copy.of, search, &copy.path) {
+                continue;
+            }
+            // A folder that only the user named is of the author's machine.
+            let name = Path::new(&copy.path).file_name().unwrap_or_default().to_string_lossy();
+            let path = copy.of.of(search).map_or(name.as_ref(), |path| path).to_owned();
+            packed.add(Copied { path, ..copy.clone() }, self.folder.join(&copy.file));
+        }
+        for (search, of, path) in read_by(recipe) {
+            if packed.list.iter().any(|copy| copy.search == search && copy.of == of) {
+                continue;
+            }
+            let source = base.join(path);
+            match sha256_file(&source) {
+                Ok(sha256) => {
+                    let (search, path, file) = (search.to_owned(), path.to_owned(), String::new());
+                    packed.add(Copied { search, of, path, file, sha256 }, source);
+                }
+                Err(error) if is_inside(path) => return Err(Failure::io("read", &source, &error)),
+                Err(error) => {
+                    packed.missing.push(format!("{path} of the search {search} is not packed: {error}"));
+                }
+            }
+        }
+        Ok(packed)
+    }
+
+    /// Path of a copy in a recipe, whatever folder its paths are relative to.
+    fn place(&self, copy: &Copied) -> PathBuf {
+        let path = self.folder.join(&copy.file);
+        std::path::absolute(&path).unwrap_or(path)
+    }
+}
+
+impl PackedFiles {
+    fn add(&mut self, copy: Copied, source: PathBuf) {
+        // `evaluate` reads the file where the recipe names it.
+        let taken = |file: &str| {
+            file == LIST || self.list.iter().any(|other| other.file == file && other.sha256 != copy.sha256)
+        };
+        let file = match is_inside(&copy.path) && !taken(&copy.path) {
+            true => copy.path.clone(),
+            false => name_of(&copy.path, &copy.sha256),
+        };
+        self.files.push((file.clone(), source));
+        self.list.push(Copied { file, ..copy });
+    }
+}
+
+/// Whether a copy of `path` is what a search of a saved recipe reads, or the language model that it
+/// lacks.
+fn stands_for(of: SearchFile, search: &dyn SearchBlock, path: &str) -> bool {
+    let lacks = of == SearchFile::LanguageModel && search.lacks_language_model();
+    lacks || of.of(search) == Some(path)
+}
+
+/// Digest of the file that an evaluation read.
+fn digest_of(of: SearchFile, evaluation: &Evaluation) -> Option<&str> {
+    let digest = match of {
+        SearchFile::LanguageModel => &evaluation.language_model,
+        SearchFile::WordList => &evaluation.words,
+    };
+    digest.as_deref()
+}
+
+fn is_inside(path: &str) -> bool {
+    Path::new(path).components().all(|step| matches!(step, Component::Normal(_)))
+}
+
+/// Name of the copy of a file: the beginning of its digest, and its own name.
+fn name_of(path: &str, sha256: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{name}", &sha256[..DIGITS])
+}
+
+/// Search, kind and path of every file that the searches of a recipe read.
+fn read_by(recipe: &Recipe) -> Vec<(&str, SearchFile, &str)> {
+    let mut found = Vec::new();
+    for name in recipe.searches() {
+        let Some(search) = recipe.search(name) else { continue };
+        found.extend(SearchFile::ALL.into_iter().filter_map(|of| Some((name, of, of.of(search)?))));
+    }
+    found
+}
