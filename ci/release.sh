@@ -2,7 +2,7 @@
 # Packs the models that this project has trained, and checks each package.
 #
 #   ci/release.sh target/release/zoo OUT            # of the runs in ZOO_HOME
-#   ci/release.sh target/release/zoo OUT --most 100 # weights of at most 100 MB (default)
+#   ci/release.sh target/release/zoo OUT --most 100 # packages of at most 100 MB (default)
 #
 # For every recipe of the project's ledger, the first seed of each arm that ended at the published size
 # becomes OUT/NAME.tar. A run without a record in the ledger is left out: its card could not say what

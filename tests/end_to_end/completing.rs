@@ -193,6 +193,9 @@ fn evaluation_sets_and_searches_are_those_of_the_recipe_or_the_run() {
         assert_eq!(of(&["infer", run, "--decode", ""]), searches, "{run}");
         assert_eq!(of(&["evaluate", run, "--eval", "test-c"]), ["test-clean"], "{run}");
     }
+    // The smoke tier has generated text.
+    let line = ["reproduce", "multi30k-transformer-tiny", "--tier", "smoke", "--eval", "test_2017_f"];
+    assert_eq!(of(&line), [""; 0]);
     // A recipe that is not built in is not read.
     assert_eq!(of(&["infer", "mine:bf16-no-masters", "--decode", ""]), [""; 0]);
 }

@@ -100,6 +100,15 @@ fn a_watched_and_scored_recipe_says_its_score_without_a_claim() {
     assert!(!said.contains("is not at hand"), "{said}");
     let page = std::fs::read_to_string(zoo.home().join("page.html")).unwrap();
     assert!(page.contains("<dt>source</dt>"), "the source of each example is in the run");
+    // A changed text is named and not shown.
+    let run = ended.stdout.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
+    let source = zoo.home().join(run).join("eval/test.beam5.src.txt");
+    std::fs::write(&source, "changed\n").unwrap();
+    zoo.ends_with(0, &["report", "@last", "-o", "page.html"]);
+    let page = std::fs::read_to_string(zoo.home().join("page.html")).unwrap();
+    assert!(page.contains("The source of test is left out.") && !page.contains("<dt>source</dt>"));
+    let verified = zoo.ends_with(7, &["cache", "verify"]);
+    assert!(verified.stdout.contains("test.beam5"), "{}", verified.stdout);
 }
 
 #[test]

@@ -78,6 +78,26 @@ fn infer_and_a_package_use_the_copy_of_a_language_model_that_a_run_keeps() {
     assert!(changed.stderr.contains("language_model=/FOLDER/FILE"), "{}", changed.stderr);
     let verified = zoo.ends_with(7, &["cache", "verify"]);
     assert!(verified.stdout.contains("lm.arpa"), "{}", verified.stdout);
+    let packed = elsewhere.home().join("again");
+    zoo.ends_with(7, &["pack", run, "-o", packed.to_str().unwrap()]).says("lm.arpa was changed");
+    fs::remove_file(runs[0].join("files/kept.json")).unwrap();
+    let verified = zoo.ends_with(7, &["cache", "verify"]);
+    assert!(verified.stdout.contains("kept.json"), "{}", verified.stdout);
+
+    // A run by an earlier version has no copy. The file is packed if it is there.
+    fs::remove_dir_all(runs[0].join("files")).unwrap();
+    zoo.ends_with(0, &["cache", "verify"]);
+    let left_out = zoo.ends_with(0, &["pack", run, "-o", packed.to_str().unwrap()]);
+    assert!(
+        left_out.stderr.contains("lm.arpa of the search beam-4-gram is not packed"),
+        "{}",
+        left_out.stderr
+    );
+    fs::remove_dir_all(&packed).unwrap();
+    fs::write(&model, MODEL).unwrap();
+    zoo.ends_with(0, &["pack", run, "-o", packed.to_str().unwrap()]);
+    fs::remove_file(&model).unwrap();
+    assert_eq!(heard(&elsewhere, "again"), expected);
 }
 
 #[test]
@@ -99,7 +119,11 @@ fn a_run_keeps_the_language_model_that_its_search_was_last_scored_with() {
     // The same file with another content, then the first one again. Its evaluation is stored.
     let newer = MODEL.replace("-0.6 A", "-0.1 A");
     fs::write(&model, &newer).unwrap();
+    // Other searches are scored.
     assert_eq!(trained(&zoo, "1", "lm.arpa"), runs, "the run is used again");
+    zoo.ends_with(0, &["evaluate", run, "--decode", "greedy", "--eval", "valid", "--set", &given]);
+    assert_eq!(heard(&zoo, run), of_first);
+    zoo.ends_with(0, &evaluate);
     assert_ne!(heard(&zoo, run), of_first);
     assert_eq!(fs::read_to_string(copy_of(&runs[0])).unwrap(), newer);
     fs::write(&model, MODEL).unwrap();

@@ -21,7 +21,7 @@ use crate::records;
 use crate::run::activity::Activity;
 use crate::run::evaluate::read_evaluation;
 use crate::run::folder::{Run, VOCABULARY, evaluation_files};
-use crate::run::own_files::{FILES, LIST, OwnFiles};
+use crate::run::own_files::{AGAIN, FILES, LIST, OwnFiles};
 use crate::run_folders;
 use crate::tasks;
 
@@ -289,14 +289,22 @@ impl Checker<'_> {
             };
             self.note(&kept, result, again);
         }
-        let list = run.folder.join(FILES).join(LIST);
-        match OwnFiles::of(&run.folder) {
-            Ok(_) if is_folder(&run.folder.join(FILES)) && !list.is_file() => {
-                self.note(&list, Err(Failure::new(Exit::Damaged, "it is missing")), again);
+        let folder = run.folder.join(FILES);
+        let list = folder.join(LIST);
+        // A process that copies has temporary files.
+        let is_copy =
+            |path: &PathBuf| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let result = match OwnFiles::of(&run.folder) {
+            Ok(files) => {
+                files.checked().for_each(|(path, result)| self.note(&path, result, ""));
+                match list.is_file() || !paths_in(&folder).iter().any(is_copy) {
+                    true => return,
+                    false => Err(Failure::new(Exit::Damaged, "it is missing")),
+                }
             }
-            Ok(files) => files.checked().for_each(|(path, result)| self.note(&path, result, "")),
-            Err(failure) => self.note(&list, Err(failure), again),
-        }
+            Err(failure) => Err(failure),
+        };
+        self.note(&list, result, AGAIN);
     }
 
     /// Compares the folders of runs with their records, as `zoo ledger recheck` does.

@@ -30,10 +30,7 @@ impl Line {
 
     /// The home that the line names, else that of the environment.
     fn home(&self) -> Option<PathBuf> {
-        let after = self.words.iter().zip(self.words.iter().skip(1));
-        let given = after.filter(|(word, _)| *word == "--home").map(|(_, home)| home.as_str());
-        let given =
-            given.chain(self.words.iter().filter_map(|word| word.strip_prefix("--home="))).next_back();
+        let given = self.value_of("--home");
         given.map(PathBuf::from).or_else(|| std::env::var_os("ZOO_HOME").map(PathBuf::from))
     }
 
@@ -46,18 +43,28 @@ impl Line {
         })
     }
 
-    /// The recipe that the line names, else the built-in recipes of the runs that it names.
+    /// The recipe that the line names, else the built-in recipes of the runs that it names, each in its
+    /// tier.
     pub fn recipes(&self) -> Vec<Recipe> {
-        let documents = match self.recipe() {
-            Some(document) => vec![document],
-            None => {
-                let names: BTreeSet<String> =
-                    self.chosen_runs().iter().map(|run| run.recipe().to_owned()).collect();
-                names.iter().filter_map(|name| Document::load(name).ok()).collect()
-            }
+        let resolved = |document: Document, tier: Option<&str>| {
+            let selection = Selection { tier: tier.map(str::to_owned), ..Selection::default() };
+            Some(document.resolve(&selection).ok()?.recipe)
         };
-        let resolved = documents.iter().map(|document| document.resolve(&Selection::default()));
-        resolved.filter_map(|resolved| Some(resolved.ok()?.recipe)).collect()
+        if let Some(document) = self.recipe() {
+            return resolved(document, self.value_of("--tier")).into_iter().collect();
+        }
+        let runs = self.chosen_runs();
+        let named: BTreeSet<(&str, Option<&str>)> =
+            runs.iter().map(|run| (run.recipe(), run.tier())).collect();
+        named.into_iter().filter_map(|(name, tier)| resolved(Document::load(name).ok()?, tier)).collect()
+    }
+
+    /// The last value of an option on the line.
+    fn value_of(&self, option: &str) -> Option<&str> {
+        let after = self.words.iter().zip(self.words.iter().skip(1));
+        let given = after.filter(|(word, _)| *word == option).map(|(_, value)| value.as_str());
+        let joined = self.words.iter().filter_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+        given.chain(joined).next_back()
     }
 
     /// The runs whose recipe or name a word of the line begins; all if there is none.

@@ -320,10 +320,10 @@ fn store(
         scores.push(score(outputs, &[references.to_vec()], &options)?);
     }
     let (stem, conditions) = place(folder, recipe, eval, decode)?;
-    // Searches on one evaluation set share references and sources if they have the same settings.
+    // Searches on one evaluation set share a references file if they have the same settings.
     let own = stem.strip_prefix(&format!("{eval}.{decode}")).unwrap_or_default();
     let sources = sources.as_ref().map(|lines| {
-        let (file, text) = (format!("{eval}{own}.src.txt"), text(lines));
+        let (file, text) = (format!("{stem}.src.txt"), text(lines));
         (NotedFile { file, sha256: hex::encode(Sha256::digest(&text)) }, text)
     });
     let evaluation = Evaluation {

@@ -25,6 +25,9 @@ pub const FILES: &str = "files";
 /// File of [`FILES`] that lists the others.
 pub const LIST: &str = "kept.json";
 
+/// What to do about a damaged list.
+pub const AGAIN: &str = "restore the file, or remove its folder `files`; `zoo evaluate` makes it again";
+
 /// Digits of the digest in the name of a copy.
 const DIGITS: usize = 12;
 
@@ -65,13 +68,15 @@ pub struct PackedFiles {
 }
 
 /// Keeps the files that the searches of a run read, as the evaluations read them. `used` is the
-/// recipe that was evaluated; its paths are relative to `base`. What cannot be kept is told, and fails
-/// nothing: the scores are there.
-pub fn keep(ctx: &Context, run: &Path, used: &Recipe, base: &Path, evaluations: &[Evaluation]) {
-    let kept = || match Manifest::of(run)? {
+/// recipe that was evaluated. What cannot be kept is told, and fails nothing: the scores are there.
+pub fn keep(ctx: &Context, run: &Run, used: &Recipe, evaluations: &[Evaluation]) {
+    let kept = || match Manifest::of(&run.folder)? {
         // A package stays as it was packed.
         Some(_) => Ok(Vec::new()),
-        None => OwnFiles::of(run)?.keep(&Run::open(run)?.1, used, base, evaluations),
+        None => {
+            let (run, saved) = Run::open(&run.folder)?;
+            OwnFiles::of(&run.folder)?.keep(&saved, used, &run.card.base, evaluations)
+        }
     };
     match kept() {
         Ok(missing) => missing.iter().for_each(|why| ctx.progress.note(why)),
@@ -88,13 +93,14 @@ impl OwnFiles {
         let folder = run.join(FILES);
         let list = folder.join(LIST);
         let copies: Vec<Copied> = if list.is_file() { read_json(&list)? } else { Vec::new() };
-        let damaged = |why: String| Failure::new(Exit::Damaged, format!("{}: {why}", list.display()));
+        let damaged =
+            |why: String| Failure::new(Exit::Damaged, format!("{}: {why}", list.display())).hint(AGAIN);
         for Copied { file, sha256, .. } in &copies {
             if file.is_empty() || !is_inside(file) {
                 return Err(damaged(format!("{file:?} lies outside the folder")));
             }
             if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err(damaged(format!("{sha256:?} is no SHA-256")));
+                return Err(damaged(format!("{sha256:?} is not a SHA-256")));
             }
         }
         Ok(Self { folder, copies })
@@ -118,13 +124,21 @@ impl OwnFiles {
             let known = self.copies.iter().find(|copy| copy.search == search && copy.of == of);
             let evaluated = evaluations.iter().filter(|one| one.decode == search);
             let scored = evaluated.filter_map(|one| digest_of(of, one)).next_back();
-            let sha256 = match scored.map(str::to_owned).map_or_else(|| sha256_file(&source), Ok) {
-                Ok(sha256) => sha256,
-                Err(_) if known.is_some() => continue,
-                Err(error) => {
-                    missing.push(format!("{path} of the search {search} is not kept: {error}"));
+            let sha256 = match scored {
+                Some(sha256) => sha256.to_owned(),
+                // A file that no evaluation read replaces none, and is no one's language model.
+                None if known.is_some()
+                    || saved.search(search).and_then(|saved| of.of(saved)) != Some(path) =>
+                {
                     continue;
                 }
+                None => match sha256_file(&source) {
+                    Ok(sha256) => sha256,
+                    Err(error) => {
+                        missing.push(format!("{path} of the search {search} is not kept: {error}"));
+                        continue;
+                    }
+                },
             };
             let is_kept = |copy: &Copied| copy.path == path && copy.sha256 == sha256;
             if known.is_some_and(|copy| is_kept(copy) && self.check_copy(copy).is_ok()) {
@@ -152,6 +166,8 @@ impl OwnFiles {
                 fs::remove_file(self.folder.join(replaced)).ok();
             }
         }
+        // A copy that could not be made leaves a folder.
+        fs::remove_dir(&self.folder).ok();
         Ok(missing)
     }
 
@@ -189,16 +205,23 @@ impl OwnFiles {
 
     /// Names the copies in the place of the paths of the recipe that the run saved. A search that lacks
     /// a language model gets the one that it was last scored with.
-    pub fn name_in(&self, recipe: &mut Recipe) {
+    ///
+    /// # Errors
+    /// A recipe cannot hold the path of the copies, because it is not UTF-8.
+    pub fn name_in(&self, recipe: &mut Recipe) -> Result<()> {
         for copy in &self.copies {
-            let place = self.place(copy);
             if let Some(search) = recipe.search_mut(&copy.search)
                 && stands_for(copy.of, search, &copy.path)
-                && let Some(place) = place.to_str()
             {
-                search.read(copy.of, place.to_owned());
+                let place = self.place(copy);
+                let text = place.to_str().ok_or_else(|| {
+                    Failure::usage(format!("the path {} is not UTF-8", place.display()))
+                        .hint("move the folder to a path of UTF-8 characters")
+                })?;
+                search.read(copy.of, text.to_owned());
             }
         }
+        Ok(())
     }
 
     /// Compares the copies that a search reads with their digests.
@@ -229,9 +252,10 @@ impl OwnFiles {
             SearchFile::LanguageModel => "language_model",
             SearchFile::WordList => "words.file",
         };
+        let Copied { path, search, .. } = copy;
         let hint = format!(
-            "it is a copy of {}; restore it, or name a file by its whole path: --set decode.{}.{key}=/FOLDER/FILE",
-            copy.path, copy.search
+            "it is a copy of {path}: `zoo evaluate RUN --decode {search}` copies that again, and \
+             `zoo infer --set decode.{search}.{key}=/FOLDER/FILE` names another file"
         );
         Err(Failure::new(Exit::Damaged, why).hint(hint))
     }
@@ -240,7 +264,7 @@ impl OwnFiles {
     /// read where the recipe names them, relative to `base`.
     ///
     /// # Errors
-    /// A file in the recipe's folder cannot be read.
+    /// A copy was changed, or a file in the recipe's folder cannot be read.
     pub fn packed(&self, recipe: &Recipe, base: &Path) -> Result<PackedFiles> {
         let mut packed = PackedFiles::default();
         for copy in &self.copies {
@@ -248,10 +272,12 @@ impl OwnFiles {
             if !stands_for(copy.of, search, &copy.path) {
                 continue;
             }
-            // A folder that only the user named is of the author's machine.
-            let name = Path::new(&copy.path).file_name().unwrap_or_default().to_string_lossy();
-            let path = copy.of.of(search).map_or(name.as_ref(), |path| path).to_owned();
-            packed.add(Copied { path, ..copy.clone() }, self.folder.join(&copy.file));
+            self.check_copy(copy)?;
+            let source = self.folder.join(&copy.file);
+            match copy.of.of(search) {
+                Some(_) => packed.add(copy.clone(), source),
+                None => packed.add_unnamed(copy.clone(), source),
+            }
         }
         for (search, of, path) in read_by(recipe) {
             if packed.list.iter().any(|copy| copy.search == search && copy.of == of) {
@@ -280,6 +306,7 @@ impl OwnFiles {
 }
 
 impl PackedFiles {
+    /// Adds a file that the recipe names.
     fn add(&mut self, copy: Copied, source: PathBuf) {
         // `evaluate` reads the file where the recipe names it.
         let taken = |file: &str| {
@@ -291,6 +318,14 @@ impl PackedFiles {
         };
         self.files.push((file.clone(), source));
         self.list.push(Copied { file, ..copy });
+    }
+
+    /// Adds a file that only the user named, without its folder, which is of the author's machine.
+    fn add_unnamed(&mut self, copy: Copied, source: PathBuf) {
+        let path = Path::new(&copy.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = name_of(&path, &copy.sha256);
+        self.files.push((file.clone(), source));
+        self.list.push(Copied { path, file, ..copy });
     }
 }
 

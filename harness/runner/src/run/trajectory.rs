@@ -57,8 +57,6 @@ pub fn kept(run: &Run, recipe: &Recipe) -> Result<BTreeMap<Moment, Vec<Evaluatio
                 let evaluation = Evaluation {
                     hypotheses: place.join(&evaluation.hypotheses),
                     references: place.join(&evaluation.references),
-                    // No one asks for the source text of a moment by this name.
-                    sources: None,
                     ..evaluation
                 };
                 found.entry(moment).or_default().push(evaluation);
@@ -80,6 +78,8 @@ pub fn decode_points<T: TaskData>(
     conventions: Conventions<'_>,
 ) -> Result<()> {
     let wanted = wanted(recipe, &run.card.arm);
+    // Reports show no examples of these moments.
+    let conventions = Conventions { sources: &|_| None, ..conventions };
     for moment in reached {
         let folder = run.folder.join("eval").join(place(*moment));
         let mut pairs = Vec::new();

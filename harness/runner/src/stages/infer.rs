@@ -34,7 +34,7 @@ pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
     let saved = recipe.clone();
     let own_files = OwnFiles::of(&run.folder);
     if let Ok(own_files) = &own_files {
-        own_files.name_in(&mut recipe);
+        own_files.name_in(&mut recipe)?;
     }
     let recipe = recipe.searching(&request.overrides)?.computing(request.compute);
     let ctx = ctx.for_run(&run.card.compute)?;

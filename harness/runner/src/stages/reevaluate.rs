@@ -77,10 +77,14 @@ pub fn evaluate(ctx: &Context, request: &EvaluateRequest) -> Result<Vec<Evaluati
     let folder = request.folder(&run);
     let conventions = Conventions {
         signatures: &|eval, decode| task.signatures(eval, decode),
-        sources: &|eval| task.sources_at_hand(ctx, &run.card.base, eval).ok().flatten(),
+        // Reports show no examples of checkpoints.
+        sources: &|eval| match request.run.is_file() {
+            true => None,
+            false => task.sources_at_hand(ctx, &run.card.base, eval).ok().flatten(),
+        },
     };
     let found = data.evaluate(ctx, &recipe, &folder, weights, &wanted, conventions)?;
-    own_files::keep(ctx, &run.folder, &recipe, &run.card.base, &found);
+    own_files::keep(ctx, &run, &recipe, &found);
     Ok(found)
 }
 

@@ -313,7 +313,7 @@ fn measure_untracked(
             }
         };
     }
-    own_files::keep(ctx, &run.folder, recipe, &resolved.folder, &evaluations);
+    own_files::keep(ctx, &run, recipe, &evaluations);
     let trained = run.trained()?;
     let (data, on_the_way) = (trained.data.clone(), trajectory::kept(&run, recipe)?);
     Ok(Measured { run, made, trained, evaluations, on_the_way, precision, data })
