@@ -12,11 +12,11 @@ use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
 use zoo_recipes::{DataBlock, Recipe, Resolved, ScheduleSpec};
-use zoo_results::report::{duration, grouped};
+use zoo_results::report::{duration, grouped, uncounted};
 
 use self::gpus::OnGpu;
 use super::Request;
-use super::spending::planned;
+use super::spending::{planned, without_claims};
 use super::timing::{seconds_of_pair, untimed};
 use crate::context::Context;
 use crate::error::Result;
@@ -123,14 +123,15 @@ impl Plan {
     /// Adds what the runs would take on a GPU.
     ///
     /// # Errors
-    /// `gpus.toml` has no GPU of this name.
+    /// `gpus.toml` has no GPU of this name, or the recipe cannot be resolved.
     pub fn on(&mut self, ctx: &Context, request: &Request, gpu: &str) -> Result<()> {
         let mut records = records::kept(ctx, Some(&self.recipe));
         records.retain(|kept| {
             let record = &kept.entry.record;
-            record.is_own_evidence() && record.tier == request.tier && record.changes() == request.overrides
+            let is_evidence = record.is_own_evidence() && uncounted(record).is_none();
+            is_evidence && record.tier == request.tier && record.changes() == request.overrides
         });
-        self.gpu = Some(gpus::on_gpu(gpu, &self.runs, &records)?);
+        self.gpu = Some(gpus::on_gpu(gpu, &self.runs, &records, &without_claims(request)?)?);
         Ok(())
     }
 

@@ -127,11 +127,11 @@ impl fmt::Display for OnGpu {
 }
 
 /// What these runs would take on the GPU `name`. `records` are those of the recipe in this tier,
-/// with these changes.
+/// with these changes. `system` is the hash of the recipe as records have it.
 ///
 /// # Errors
 /// `gpus.toml` has no GPU of this name.
-pub fn on_gpu(name: &str, runs: &[ArmPlan], records: &[Kept]) -> Result<OnGpu> {
+pub fn on_gpu(name: &str, runs: &[ArmPlan], records: &[Kept], system: &str) -> Result<OnGpu> {
     let Table { gpu: all, reached } = table()?;
     let key = name.to_lowercase().replace([' ', '-', '_'], "");
     let Some(gpu) = all.get(&key) else {
@@ -144,7 +144,7 @@ pub fn on_gpu(name: &str, runs: &[ArmPlan], records: &[Kept]) -> Result<OnGpu> {
     let of_run = |run: &ArmPlan| -> Result<RunOnGpu> {
         let ArmPlan { arm, seed, products, updates, all_updates, operations, .. } = run;
         let least_seconds = operations / gpu.peak(products);
-        let (seconds, basis) = match recorded(gpu, arm, records) {
+        let (seconds, basis) = match recorded(gpu, arm, records, system) {
             Some((seconds, at)) => {
                 let left = *updates as f64 / (*all_updates).max(1) as f64;
                 (Some(seconds * left), format!("recorded: {at}"))
@@ -168,9 +168,12 @@ pub fn on_gpu(name: &str, runs: &[ArmPlan], records: &[Kept]) -> Result<OnGpu> {
     })
 }
 
-/// Mean training time of the arm's runs in the last record of this GPU, and the record.
-fn recorded(gpu: &Gpu, arm: &str, records: &[Kept]) -> Option<(f64, String)> {
-    let of_record = |Kept { whose, entry }: &Kept| {
+/// Mean training time of the arm's runs in the last record of this GPU, and the record. A record of
+/// the recipe as it is now comes before one of another version.
+fn recorded(gpu: &Gpu, arm: &str, records: &[Kept], system: &str) -> Option<(f64, String)> {
+    let is_current = |kept: &Kept| kept.entry.record.system.as_deref() == Some(system);
+    let of_record = |kept: &Kept| {
+        let Kept { whose, entry } = kept;
         let times: Vec<f64> = entry
             .record
             .runs
@@ -181,9 +184,12 @@ fn recorded(gpu: &Gpu, arm: &str, records: &[Kept]) -> Option<(f64, String)> {
             .collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let ledger = if *whose == "here" { " of this home" } else { "" };
-        (!times.is_empty()).then(|| (mean, format!("record {}{ledger}", entry.sequence)))
+        let version = if is_current(kept) { "" } else { ", of another version of the recipe" };
+        (!times.is_empty()).then(|| (mean, format!("record {}{ledger}{version}", entry.sequence)))
     };
-    records.iter().rev().filter(|kept| gpu.is_of(&kept.entry.record)).find_map(of_record)
+    let here: Vec<&Kept> = records.iter().filter(|kept| gpu.is_of(&kept.entry.record)).collect();
+    let (current, others): (Vec<&Kept>, Vec<&Kept>) = here.into_iter().partition(|kept| is_current(kept));
+    current.into_iter().rev().chain(others.into_iter().rev()).find_map(of_record)
 }
 
 /// Basis of an estimate by a share of the peak of the GPU `key`.
@@ -216,29 +222,34 @@ mod tests {
 
     #[test]
     fn a_recorded_run_of_the_gpu_is_taken_before_a_share_of_its_peak() {
-        let record = |hardware: &str, seconds: f64| {
+        let record = |hardware: &str, seconds: f64, system: &str| {
             let record = serde_json::json!({
                 "time": "", "recipe": "r", "recipe_hash": "", "arm": null, "tier": null, "seeds": [1],
                 "end": "finished", "reason": null, "commit": null, "dirty": false, "commits_crossed": [],
                 "lock_hash": null, "device": null, "hardware": hardware, "driver": null, "precision": {},
                 "data": {}, "scores": [], "durations": {"train fp32 seed 1": seconds}, "overrides": {},
-                "judgements": [], "notes": [],
+                "judgements": [], "notes": [], "system": system,
                 "runs": [{"arm": "fp32", "seed": 1, "folder": "f", "environment": {}, "files": {}}],
             });
             let record: Record = serde_json::from_value(record).unwrap();
             let entry = Entry { sequence: 7, previous: String::new(), hash: String::new(), record };
             Kept { whose: "project", entry }
         };
-        let records = [record("1x NVIDIA H100 80GB HBM3", 200.0), record("NVIDIA L40S", 9.0)];
-        let on = on_gpu("H100", &[run("fp32", 50), run("fp16", 100)], &records).unwrap();
+        let h100 = "1x NVIDIA H100 80GB HBM3";
+        let records =
+            [record(h100, 200.0, "now"), record(h100, 80.0, "then"), record("NVIDIA L40S", 9.0, "now")];
+        let on = on_gpu("H100", &[run("fp32", 50), run("fp16", 100)], &records, "now").unwrap();
         assert_eq!((on.runs[0].seconds, on.runs[0].basis.as_str()), (Some(100.0), "recorded: record 7"));
         assert_eq!((on.runs[0].least_seconds, on.runs[1].seconds, on.seconds), (1.0, None, None));
         assert!((on.runs[1].least_seconds - 67.0 / 989.5).abs() < 1e-12);
+        let on = on_gpu("h100", &[run("fp32", 100)], &records[1..], "now").unwrap();
+        let basis = "recorded: record 7, of another version of the recipe";
+        assert_eq!((on.runs[0].seconds, on.runs[0].basis.as_str()), (Some(80.0), basis));
         // An L4 is not an L40S.
-        let on = on_gpu("l4", &[run("fp32", 50)], &records).unwrap();
+        let on = on_gpu("l4", &[run("fp32", 50)], &records, "now").unwrap();
         assert!(on.runs[0].basis.ends_with("% of its peak that transformer-base reached on h100"));
         assert!(on.to_string().contains("all     about"), "{on}");
-        let message = on_gpu("h1000", &[], &[]).unwrap_err().to_string();
+        let message = on_gpu("h1000", &[], &[], "").unwrap_err().to_string();
         assert!(message.contains("did you mean `h100`?"), "{message}");
     }
 
