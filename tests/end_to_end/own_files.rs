@@ -143,6 +143,13 @@ fn a_run_keeps_the_language_model_that_its_search_was_last_scored_with() {
     assert!(!list.contains("models"), "{list}");
     fs::write(elsewhere.home().join("said.wav"), recording()).unwrap();
     assert_eq!(heard(&elsewhere, "given"), of_first);
+    // An evaluation with another model leaves a package as it was packed.
+    let other = elsewhere.file("other.arpa", &MODEL.replace("-0.6 A", "-0.1 A"));
+    let other = format!("decode.{SEARCH}.language_model={}", other.display());
+    let evaluate = ["evaluate", "given", "--decode", SEARCH, "--eval", "valid", "--set", NARROW];
+    elsewhere.ends_with(0, &[&evaluate[..], &["--set", &other]].concat());
+    assert_eq!(heard(&elsewhere, "given"), of_first);
+    elsewhere.ends_with(0, &["pack", "--check", "given"]);
 
     // A list that leads out of the folder is refused by the search that would use it.
     let list = runs[0].join("files/kept.json");

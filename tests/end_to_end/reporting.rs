@@ -64,6 +64,9 @@ fn a_page_of_translation_shows_both_arms_and_their_verdicts() {
         .min()
         .unwrap();
     zoo.ends_with(0, &["evaluate", checkpoint.to_str().unwrap()]);
+    let of_checkpoint = runs[0].join("eval").join(checkpoint.file_stem().unwrap());
+    assert!(of_checkpoint.join("test.beam5.json").is_file());
+    assert!(!of_checkpoint.join("test.beam5.src.txt").exists(), "no example of a checkpoint is shown");
     zoo.ends_with(0, &["report", runs[0].to_str().unwrap(), "-o", "out/one.html"]);
     let one = read(&zoo, "out/one.html");
     has(&one, &["bleu of checkpoints", "As recorded: entry 2", "fp32, seed 1"]);

@@ -93,6 +93,9 @@ fn every_point_is_decoded_scored_judged_and_recorded() {
     assert_eq!(text("epoch-3"), text(""));
     assert_ne!(text("epoch-1"), text("epoch-2"));
     assert!(run.join("eval/update-6/test.beam5.json").is_file());
+    // Reports show no examples of moments.
+    assert!(run.join("eval/test.beam5.src.txt").is_file());
+    assert!(!run.join("eval/update-6/test.beam5.src.txt").exists());
     // A second call computes nothing. The ledger recomputes all scores from the hypotheses.
     let again = zoo.ends_with(0, &REPRODUCE);
     assert_eq!(again.json()["claims"], found["claims"]);

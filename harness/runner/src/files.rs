@@ -1,7 +1,7 @@
 //! Files of the program's own folders, written whole or not at all.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
@@ -56,6 +56,12 @@ fn changed(_: &fs::Metadata) -> Option<u64> {
     None
 }
 
+/// Whether a path stays below any folder that it is joined to: it has names of folders and files, no
+/// `..`, and no root.
+pub fn is_below(path: &str) -> bool {
+    !path.is_empty() && Path::new(path).components().all(|step| matches!(step, Component::Normal(_)))
+}
+
 /// Reads a JSON file of ours.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(|e| Failure::io("read", path, &e))?;
@@ -65,11 +71,15 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     })
 }
 
+/// The content of a JSON file of ours.
+pub fn json<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(value)
+        .map_err(|error| Failure::new(Exit::Internal, format!("cannot write JSON: {error}")))
+}
+
 /// Writes a JSON file under a temporary name, then renames it.
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<()> {
-    let text = serde_json::to_vec_pretty(value)
-        .map_err(|e| Failure::new(Exit::Internal, format!("cannot write {}: {e}", path.display())))?;
-    write_whole(path, &text)
+    write_whole(path, &json(value)?)
 }
 
 /// Writes a file under a temporary name and renames it.

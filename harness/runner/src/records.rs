@@ -2,7 +2,7 @@
 //! home.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::environment::Environment;
 use crate::error::{Failure, Result};
 use crate::evidence::RecordedRun;
-use crate::files::write_whole;
+use crate::files::{is_below, write_whole};
 use crate::output::{self, Cell, Table};
 
 /// The project's ledger at the time of the build.
@@ -202,8 +202,7 @@ pub fn kept_path(sha256: &str) -> String {
 /// Path of a stored file of the home's ledger. `None` if the path that the record names leads out of
 /// the folder of stored files.
 pub fn kept_file(context: &Context, below: &str) -> Option<PathBuf> {
-    let is_below = Path::new(below).components().all(|step| matches!(step, Component::Normal(_)));
-    (is_below && !below.is_empty()).then(|| context.home.join(HYPOTHESES).join(below))
+    is_below(below).then(|| context.home.join(HYPOTHESES).join(below))
 }
 
 /// Stores lines in a file next to the home's ledger. The file is named after its digest.

@@ -1,12 +1,13 @@
 //! Comparison of records with the folders of their runs, if these still exist.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use zoo_datasets::fetch::sha256_file;
 use zoo_results::ledger::{Contradiction, Disagreement, Entry, RunRecord};
 
 use crate::context::Context;
+use crate::files::is_below;
 
 /// A file of a run's folder that was compared with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,7 @@ fn of_run(runs: &Path, entry: &Entry, run: &RunRecord) -> Vec<Compared> {
     let record = &entry.record;
     let below = Path::new(&run.folder);
     let compared = |path: PathBuf, fault: Option<String>| Compared { path, sequence: entry.sequence, fault };
-    if run.folder.is_empty() || !below.components().all(|step| matches!(step, Component::Normal(_))) {
+    if !is_below(&run.folder) {
         let fault = format!("the path {} points outside the folder of runs", run.folder);
         return vec![compared(runs.to_owned(), Some(fault))];
     }

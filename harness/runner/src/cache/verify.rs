@@ -1,7 +1,7 @@
 //! Reads files of the home again and compares them with their recorded digests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use zoo_datasets::corpora::CorpusDefinition;
 use zoo_datasets::fetch::{self, FetchError, Source, kept_downloads, sha256_file};
@@ -17,6 +17,7 @@ use super::kind::Kind;
 use super::needs::{NamedRun, runs};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::is_below;
 use crate::records;
 use crate::run::activity::Activity;
 use crate::run::evaluate::read_evaluation;
@@ -311,9 +312,7 @@ impl Checker<'_> {
     fn recorded_runs(&mut self, idle: &[NamedRun], entries: &[LedgerEntry]) -> Result<()> {
         let idle: BTreeSet<String> = idle.iter().map(|run| run.found.below()).collect();
         // A path that leads out of the folder of runs is a fault of its record, and is not read.
-        let leads_out =
-            |folder: &str| !Path::new(folder).components().all(|step| matches!(step, Component::Normal(_)));
-        let is_read = |folder: &str| idle.contains(folder) || leads_out(folder);
+        let is_read = |folder: &str| idle.contains(folder) || !is_below(folder);
         for compared in run_folders::compared(self.context, entries, is_read) {
             self.context.check_stop()?;
             let failure = compared.fault.map_or(Ok(()), |why| Err(Failure::new(Exit::Damaged, why)));

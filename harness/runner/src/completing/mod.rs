@@ -1,4 +1,4 @@
-//! Shell completions that know recipes, runs, arms, tiers, seeds, evaluation sets and searches.
+//! Shell completions of recipes, runs, arms, tiers, seeds, evaluation sets and searches.
 //!
 //! The script of a shell calls this program with the variable [`VARIABLE`]; `clap_complete` then
 //! asks the completers here. They read names only: those of built-in recipes, and those of the

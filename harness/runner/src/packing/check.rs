@@ -1,6 +1,6 @@
 //! The check of a package: every byte, and whether the model can be used.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use zoo_results::bundle::contradictions;
 use zoo_results::exit::Exit;
@@ -9,6 +9,7 @@ use super::{BUNDLE, archive};
 use crate::bundling;
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::is_below;
 use crate::run::folder::{Card, Run};
 use crate::run::own_files::OwnFiles;
 use crate::run::package::{MANIFEST, Manifest};
@@ -56,8 +57,7 @@ pub fn usable(ctx: &Context, folder: &Path) -> Result<Checked> {
     let mut faults = Vec::new();
     for name in manifest.files.keys() {
         ctx.check_stop()?;
-        let inside = Path::new(name).components().all(|step| matches!(step, Component::Normal(_)));
-        let fault = match inside {
+        let fault = match is_below(name) {
             true => manifest.fault(folder, name),
             false => Some("its name leads out of the package".to_owned()),
         };

@@ -11,7 +11,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zoo_datasets::corpora::CorpusDefinition;
@@ -26,6 +25,7 @@ pub use self::check::check;
 use crate::bundling::{entry_about, gather};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::json;
 use crate::run::data::Sets;
 use crate::run::evaluate::{Evaluation, evaluated_weights, read_evaluation};
 use crate::run::folder::{Run, VOCABULARY, evaluation_files};
@@ -112,7 +112,7 @@ pub fn pack(ctx: &Context, request: &PackRequest<'_>, place: &Path) -> Result<Pa
         ctx.check_stop()?;
         packed.insert(name.clone(), written(&folder.join(name), content)?);
     }
-    let manifest = encoded(&Manifest::new(packed.clone()))?;
+    let manifest = json(&Manifest::new(packed.clone()))?;
     written(&folder.join(MANIFEST), &Content::Bytes(manifest.clone()))?;
     // Nothing is given away that cannot be used.
     check::usable(ctx, &folder)?;
@@ -154,14 +154,14 @@ fn contents(
     }
     // The folder that the recipe lay in is of the author's machine.
     let identity = crate::run::folder::Card { base: PathBuf::from(FILES), ..run.card.clone() };
-    add("run.json", Content::Bytes(encoded(&identity)?));
+    add("run.json", Content::Bytes(json(&identity)?));
     for (name, content) in vocabulary(ctx, run, recipe, parent)? {
         add(&format!("{VOCABULARY}/{name}"), content);
     }
     let PackedFiles { list, files, missing } = OwnFiles::of(&run.folder)?.packed(recipe, &run.card.base)?;
     missing.iter().for_each(|why| ctx.progress.note(why));
     if !files.is_empty() {
-        add(&format!("{FILES}/{LIST}"), Content::Bytes(encoded(&list)?));
+        add(&format!("{FILES}/{LIST}"), Content::Bytes(json(&list)?));
     }
     for (name, file) in files {
         add(&format!("{FILES}/{name}"), Content::Of(file));
@@ -260,10 +260,6 @@ fn bundle(ctx: &Context, request: &PackRequest<'_>, entry: &Entry) -> Result<Vec
         return Err(without(BundleError::TooLarge.into()));
     }
     Ok(text.into_bytes())
-}
-
-fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    serde_json::to_vec_pretty(value).map_err(|error| Failure::new(Exit::Internal, error.to_string()))
 }
 
 /// Writes a file of the package. Returns its size and digest.

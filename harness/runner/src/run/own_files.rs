@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use zoo_datasets::fetch::sha256_file;
@@ -18,7 +18,7 @@ use super::folder::Run;
 use super::package::Manifest;
 use crate::context::Context;
 use crate::error::{Failure, Result};
-use crate::files::{read_json, write_json};
+use crate::files::{is_below, read_json, write_json};
 
 /// Folder of the copies in that of a run or package.
 pub const FILES: &str = "files";
@@ -70,6 +70,9 @@ pub struct PackedFiles {
 /// Keeps the files that the searches of a run read, as the evaluations read them. `used` is the
 /// recipe that was evaluated. What cannot be kept is told, and fails nothing: the scores are there.
 pub fn keep(ctx: &Context, run: &Run, used: &Recipe, evaluations: &[Evaluation]) {
+    if read_by(used).is_empty() {
+        return;
+    }
     let kept = || match Manifest::of(&run.folder)? {
         // A package stays as it was packed.
         Some(_) => Ok(Vec::new()),
@@ -96,7 +99,7 @@ impl OwnFiles {
         let damaged =
             |why: String| Failure::new(Exit::Damaged, format!("{}: {why}", list.display())).hint(AGAIN);
         for Copied { file, sha256, .. } in &copies {
-            if file.is_empty() || !is_inside(file) {
+            if !is_below(file) {
                 return Err(damaged(format!("{file:?} lies outside the folder")));
             }
             if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -124,14 +127,11 @@ impl OwnFiles {
             let known = self.copies.iter().find(|copy| copy.search == search && copy.of == of);
             let evaluated = evaluations.iter().filter(|one| one.decode == search);
             let scored = evaluated.filter_map(|one| digest_of(of, one)).next_back();
-            let sha256 = match scored {
-                Some(sha256) => sha256.to_owned(),
-                // A file that no evaluation read replaces none, and is no one's language model.
-                None if known.is_some()
-                    || saved.search(search).and_then(|saved| of.of(saved)) != Some(path) =>
-                {
-                    continue;
-                }
+            let is_named = saved.search(search).and_then(|saved| of.of(saved)) == Some(path);
+            let sha256 = match scored.map(str::to_owned) {
+                Some(sha256) => sha256,
+                // Only the first copy of a file that the saved recipe names is made without a score.
+                None if known.is_some() || !is_named => continue,
                 None => match sha256_file(&source) {
                     Ok(sha256) => sha256,
                     Err(error) => {
@@ -289,7 +289,7 @@ impl OwnFiles {
                     let (search, path, file) = (search.to_owned(), path.to_owned(), String::new());
                     packed.add(Copied { search, of, path, file, sha256 }, source);
                 }
-                Err(error) if is_inside(path) => return Err(Failure::io("read", &source, &error)),
+                Err(error) if is_below(path) => return Err(Failure::io("read", &source, &error)),
                 Err(error) => {
                     packed.missing.push(format!("{path} of the search {search} is not packed: {error}"));
                 }
@@ -312,7 +312,7 @@ impl PackedFiles {
         let taken = |file: &str| {
             file == LIST || self.list.iter().any(|other| other.file == file && other.sha256 != copy.sha256)
         };
-        let file = match is_inside(&copy.path) && !taken(&copy.path) {
+        let file = match is_below(&copy.path) && !taken(&copy.path) {
             true => copy.path.clone(),
             false => name_of(&copy.path, &copy.sha256),
         };
@@ -345,14 +345,11 @@ fn digest_of(of: SearchFile, evaluation: &Evaluation) -> Option<&str> {
     digest.as_deref()
 }
 
-fn is_inside(path: &str) -> bool {
-    Path::new(path).components().all(|step| matches!(step, Component::Normal(_)))
-}
-
 /// Name of the copy of a file: the beginning of its digest, and its own name.
 fn name_of(path: &str, sha256: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-    format!("{}-{name}", &sha256[..DIGITS])
+    let digest: String = sha256.chars().take(DIGITS).collect();
+    format!("{digest}-{name}")
 }
 
 /// Search, kind and path of every file that the searches of a recipe read.
@@ -363,4 +360,43 @@ fn read_by(recipe: &Recipe) -> Vec<(&str, SearchFile, &str)> {
         found.extend(SearchFile::ALL.into_iter().filter_map(|of| Some((name, of, of.of(search)?))));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(search: &str, path: &str, digit: &str) -> Copied {
+        let [search, path] = [search, path].map(str::to_owned);
+        Copied { search, of: SearchFile::LanguageModel, path, file: String::new(), sha256: digit.repeat(64) }
+    }
+
+    #[test]
+    fn a_packed_file_keeps_its_path_unless_another_content_has_it() {
+        let mut packed = PackedFiles::default();
+        packed.add_unnamed(copied("a", "/home/somebody/lm.arpa", "1"), PathBuf::from("1"));
+        packed.add(copied("b", "lm.arpa", "2"), PathBuf::from("2"));
+        packed.add(copied("c", "lm.arpa", "2"), PathBuf::from("2"));
+        packed.add(copied("d", "lm.arpa", "3"), PathBuf::from("3"));
+        packed.add(copied("e", "../lm.arpa", "4"), PathBuf::from("4"));
+        packed.add(copied("f", LIST, "5"), PathBuf::from("5"));
+        let names: Vec<&str> = packed.files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "111111111111-lm.arpa",
+                "lm.arpa",
+                "lm.arpa",
+                "333333333333-lm.arpa",
+                "444444444444-lm.arpa",
+                "555555555555-kept.json"
+            ]
+        );
+        assert_eq!(packed.list[0].path, "lm.arpa", "without the author's folder");
+    }
+
+    #[test]
+    fn a_short_digest_of_a_changed_evaluation_is_a_name_all_the_same() {
+        assert_eq!(name_of("folder/lm.arpa", "ä1"), "ä1-lm.arpa");
+    }
 }

@@ -1,12 +1,13 @@
 //! Names of runs on the command line: `NAME[:ARM[:SEED]]` and `@last`.
 
-use std::path::{Component, MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use zoo_recipes::nearest;
 
 use super::found::{Found, all, below, names};
 use crate::context::Context;
 use crate::error::{Failure, Result};
+use crate::files::is_below;
 use crate::run::folder::Run;
 
 /// The newest run of the home, in the place of a recipe's name.
@@ -109,9 +110,7 @@ fn is_path(text: &str) -> bool {
 
 /// The run with this path below the folder of runs, as the ledger and `zoo runs` print it.
 fn below_runs(runs: &Path, text: &str) -> Option<PathBuf> {
-    let below = Path::new(text);
-    let is_below = is_path(text) && below.components().all(|step| matches!(step, Component::Normal(_)));
-    let folder = is_below.then(|| runs.join(below))?;
+    let folder = (is_path(text) && is_below(text)).then(|| runs.join(text))?;
     folder.join("run.json").is_file().then_some(folder)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use zoo_recipes::{ComputeType, SearchFile};
+use zoo_recipes::{ComputeType, SearchBlock, SearchFile};
 
 use super::opened::opened;
 use crate::context::Context;
@@ -50,15 +50,16 @@ pub fn inference(ctx: &Context, request: &InferRequest) -> Result<Inference> {
     };
     match own_files {
         Ok(own_files) => own_files.check(found)?,
-        // A search of other files, or of none, can be used all the same.
-        Err(failure) => {
-            let as_saved = |of: SearchFile| {
-                of.of(found).is_some() && of.of(found) == saved.search(&search).and_then(|saved| of.of(saved))
-            };
-            if found.lacks_language_model() || SearchFile::ALL.into_iter().any(as_saved) {
-                return Err(failure);
-            }
-        }
+        Err(failure) if needs_copies(saved.search(&search), found) => return Err(failure),
+        Err(_) => {}
     }
     Ok(Inference { ctx, run, recipe, search })
+}
+
+/// Whether a search lacks the copies that the run keeps: it reads a file that the saved recipe names, or
+/// has no language model. A search of no files, or of files that the user names, can be used without.
+fn needs_copies(saved: Option<&dyn SearchBlock>, found: &dyn SearchBlock) -> bool {
+    let as_saved =
+        |of: SearchFile| of.of(found).is_some() && of.of(found) == saved.and_then(|saved| of.of(saved));
+    found.lacks_language_model() || SearchFile::ALL.into_iter().any(as_saved)
 }

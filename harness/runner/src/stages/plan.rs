@@ -12,7 +12,7 @@ use zoo_datasets::corpora::{ByteCount, CorpusDefinition};
 use zoo_models::parameters::host_values;
 use zoo_models::precision::Compute;
 use zoo_recipes::{DataBlock, Recipe, Resolved, ScheduleSpec};
-use zoo_results::report::{duration, grouped, uncounted};
+use zoo_results::report::{duration, grouped};
 
 use self::gpus::OnGpu;
 use super::Request;
@@ -128,8 +128,7 @@ impl Plan {
         let mut records = records::kept(ctx, Some(&self.recipe));
         records.retain(|kept| {
             let record = &kept.entry.record;
-            let is_evidence = record.is_own_evidence() && uncounted(record).is_none();
-            is_evidence && record.tier == request.tier && record.changes() == request.overrides
+            record.is_own_evidence() && record.tier == request.tier && record.changes() == request.overrides
         });
         self.gpu = Some(gpus::on_gpu(gpu, &self.runs, &records, &without_claims(request)?)?);
         Ok(())

@@ -214,8 +214,8 @@ pub trait Task {
         true
     }
 
-    /// Reads what a run keeps for a user's own input, and compares it with its digests. What a run by
-    /// an earlier version does not have is no fault.
+    /// Compares the vocabulary that a run keeps with its digests. A run by an earlier version may have
+    /// kept less, which is not a fault.
     ///
     /// # Errors
     /// A file is missing or was changed.

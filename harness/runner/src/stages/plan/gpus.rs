@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zoo_recipes::{Document, Selection, nearest};
 use zoo_results::ledger::Record;
-use zoo_results::report::duration;
+use zoo_results::report::{duration, uncounted};
 
 use super::{ArmPlan, step_cost};
 use crate::error::{Failure, Result};
@@ -187,8 +187,10 @@ fn recorded(gpu: &Gpu, arm: &str, records: &[Kept], system: &str) -> Option<(f64
         let version = if is_current(kept) { "" } else { ", of another version of the recipe" };
         (!times.is_empty()).then(|| (mean, format!("record {}{ledger}{version}", entry.sequence)))
     };
-    let here: Vec<&Kept> = records.iter().filter(|kept| gpu.is_of(&kept.entry.record)).collect();
-    let (current, others): (Vec<&Kept>, Vec<&Kept>) = here.into_iter().partition(|kept| is_current(kept));
+    // No commit restores what a working tree with changes ran.
+    let counts = |record: &Record| gpu.is_of(record) && uncounted(record).is_none();
+    let here = records.iter().filter(|kept| counts(&kept.entry.record));
+    let (current, others): (Vec<&Kept>, Vec<&Kept>) = here.partition(|kept| is_current(kept));
     current.into_iter().rev().chain(others.into_iter().rev()).find_map(of_record)
 }
 
@@ -245,6 +247,10 @@ mod tests {
         let on = on_gpu("h100", &[run("fp32", 100)], &records[1..], "now").unwrap();
         let basis = "recorded: record 7, of another version of the recipe";
         assert_eq!((on.runs[0].seconds, on.runs[0].basis.as_str()), (Some(80.0), basis));
+        let mut dirty = record(h100, 1.0, "now");
+        dirty.entry.record.dirty = true;
+        let on = on_gpu("h100", &[run("fp32", 100)], &[dirty], "now").unwrap();
+        assert!(!on.runs[0].basis.contains("recorded"), "{}", on.runs[0].basis);
         // An L4 is not an L40S.
         let on = on_gpu("l4", &[run("fp32", 50)], &records, "now").unwrap();
         assert!(on.runs[0].basis.ends_with("% of its peak that transformer-base reached on h100"));

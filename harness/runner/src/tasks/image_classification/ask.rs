@@ -66,11 +66,11 @@ fn pictures(args: &InferArgs) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Compares what a run kept with its digests.
+/// Compares the vocabulary that a run kept with its digests.
 ///
 /// # Errors
 /// A kept file is missing or was changed.
-pub fn check_kept(recipe: &Recipe, run: &Run) -> Result<()> {
+pub fn check_vocabulary(recipe: &Recipe, run: &Run) -> Result<()> {
     let kept = kept_classes(&run.folder.join(VOCABULARY), recipe.data.classes);
     kept.map(drop).map_err(prepare::failure)
 }

@@ -176,7 +176,7 @@ impl Task for ImageClassification<'_> {
     }
 
     fn check_vocabulary(&self, run: &Run) -> Result<()> {
-        ask::check_kept(self.recipe, run)
+        ask::check_vocabulary(self.recipe, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

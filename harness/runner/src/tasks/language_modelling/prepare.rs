@@ -49,11 +49,11 @@ pub fn of_run(data: &LanguageDataSpec, run: &Run) -> Result<Arc<PreparedLanguage
     Ok(Arc::new(kept))
 }
 
-/// Compares what a run kept with its digests.
+/// Compares the vocabulary that a run kept with its digests.
 ///
 /// # Errors
 /// A kept file is missing or was changed.
-pub fn check_kept(data: &LanguageDataSpec, run: &Run) -> Result<()> {
+pub fn check_vocabulary(data: &LanguageDataSpec, run: &Run) -> Result<()> {
     PreparedLanguage::kept(data, &run.folder.join(VOCABULARY)).map(drop).map_err(failure)
 }
 

@@ -191,7 +191,7 @@ impl Task for TextClassification<'_> {
     }
 
     fn check_vocabulary(&self, run: &Run) -> Result<()> {
-        prepare::check_kept(&self.recipe.data, run)
+        prepare::check_vocabulary(&self.recipe.data, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

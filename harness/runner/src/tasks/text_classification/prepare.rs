@@ -87,11 +87,11 @@ pub fn of_run(data: &LabelledDataSpec, run: &Run) -> Result<Arc<PreparedTexts>> 
     Ok(Arc::new(kept))
 }
 
-/// Compares what a run kept with its digests.
+/// Compares the vocabulary that a run kept with its digests.
 ///
 /// # Errors
 /// A kept file is missing or was changed.
-pub fn check_kept(data: &LabelledDataSpec, run: &Run) -> Result<()> {
+pub fn check_vocabulary(data: &LabelledDataSpec, run: &Run) -> Result<()> {
     PreparedTexts::kept(data, &run.folder.join(VOCABULARY)).map(drop).map_err(failure)
 }
 

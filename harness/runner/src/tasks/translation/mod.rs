@@ -241,7 +241,7 @@ impl Task for Translation<'_> {
     }
 
     fn check_vocabulary(&self, run: &Run) -> Result<()> {
-        prepare::check_kept(self.recipe, run)
+        prepare::check_vocabulary(self.recipe, run)
     }
 
     fn open(&self, inference: &Inference) -> Result<()> {

@@ -80,11 +80,11 @@ pub fn of_run(ctx: &Context, recipe: &Recipe, run: &Run) -> Result<PreparedTrans
     Ok(prepared)
 }
 
-/// Compares what a run kept with its digests.
+/// Compares the vocabulary that a run kept with its digests.
 ///
 /// # Errors
 /// A kept file is missing or was changed.
-pub fn check_kept(recipe: &Recipe, run: &Run) -> Result<()> {
+pub fn check_vocabulary(recipe: &Recipe, run: &Run) -> Result<()> {
     let folder = run.folder.join(VOCABULARY);
     PreparedTranslation::kept(&recipe.data, PrepareOptions::of(recipe), &folder)?;
     Ok(())
