@@ -13,7 +13,7 @@ use super::{
 };
 use crate::Pass;
 use crate::parameters::host_values;
-use crate::precision::{Compute, to_f32};
+use crate::precision::{Compute, matmul, to_f32};
 use crate::random::Key;
 
 /// Difference between a custom operation and its composition.
@@ -91,6 +91,19 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
         &|x, pass| residual::add_dropped(x[0].clone(), compute.cast(x[1].clone()), RATE, pass),
         &|x, pass| residual::composed(x[0].clone(), compute.cast(x[1].clone()), mask(pass)),
     ));
+    // In FP32 products are Burn's.
+    for (operation, shapes, transposed) in PRODUCTS.into_iter().filter(|_| compute != Compute::FP32) {
+        let right = |x: Tensor<2>| if transposed { x.transpose() } else { x };
+        found.extend(case(
+            operation,
+            &shapes,
+            &|x, _| matmul(compute.cast(x[0].clone()), right(compute.cast(x[1].clone()))),
+            &|x, _| {
+                let [a, b] = [0, 1].map(|i| compute.rounded(x[i].clone()));
+                compute.rounded(a.matmul(right(b)))
+            },
+        ));
+    }
     for (operation, width) in LAYER_NORMS {
         let vector = |x: &Tensor<2>| x.clone().reshape([width]);
         found.extend(case(
@@ -225,6 +238,13 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
     }
     found
 }
+
+/// Shapes of products of two matrices, and whether the second one is transposed.
+const PRODUCTS: [(&str, [[usize; 2]; 2], bool); 3] = [
+    ("product", [[150, 96], [96, 40]], false),
+    ("product, transposed", [[150, 96], [40, 96]], true),
+    ("product, odd sizes", [[33, 7], [7, 29]], false),
+];
 
 /// Widths that Burn pads on CUDA, where a row occupies a power of two bytes or a multiple of 512.
 /// An operation that confuses the allocation with the tensor is wrong at these widths, but right

@@ -34,6 +34,8 @@ mod pass;
 mod pool;
 pub mod precision;
 mod probe;
+#[cfg(feature = "cubecl")]
+mod product;
 pub mod random;
 mod recurrent;
 mod relu;

@@ -73,6 +73,10 @@ pub fn to_f32<const D: usize>(x: Tensor<D>) -> Tensor<D> {
 /// If the types differ. CUDA would silently read one operand with the type of the other.
 pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     assert_eq!(a.dtype(), b.dtype(), "matmul of unlike types: cast both to the compute type first");
+    #[cfg(feature = "cubecl")]
+    if let Some(product) = crate::product::product(&a, &b) {
+        return product;
+    }
     a.matmul(b)
 }
 

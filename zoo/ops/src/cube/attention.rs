@@ -8,12 +8,12 @@
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::kernel::matmul::{MatmulStrategy, matmul};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::super::attention::{AttentionOp, Plan, padded};
 use super::dropout::{Drawn, drawn, factors};
+use super::product::product;
 use super::rows::{LEAST, Sharing, largest, sum};
 use super::{UNITS, cubes, element, numbers, output, room, values};
 
@@ -308,14 +308,6 @@ fn weights(scores: &CubeTensor, slopes: Option<&CubeTensor>, plan: &Plan) {
             ),
         }
     }
-}
-
-/// The product a b, row-major, so that a kernel can overwrite it.
-fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
-    let ([n, heads, rows, _], [_, _, _, columns]) = (a.shape().dims(), b.shape().dims());
-    let out = room(a, [n, heads, rows, columns], a.dtype);
-    matmul(a.clone(), b.clone(), Some(out), MatmulStrategy::default(), a.dtype)
-        .expect("a product of matching shapes")
 }
 
 fn transposed(x: &CubeTensor) -> CubeTensor {

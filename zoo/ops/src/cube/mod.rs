@@ -16,6 +16,7 @@ mod dropout;
 mod embedding;
 mod layer_norm;
 mod magnitude;
+mod product;
 mod recurrent;
 mod rows;
 

@@ -8,11 +8,11 @@ use burn::backend::{TensorMetadata, tensor::FloatTensor};
 use burn::tensor::DType;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::kernel::matmul::{MatmulStrategy, matmul};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use crate::cube::columns::column_sums;
+use crate::cube::product::product;
 use crate::cube::{Numbers, UNITS, cubes, element, numbers, output, room, values};
 use crate::recurrent::{Kind, Plan, RecurrentOp, Sequences};
 use kernels::{Cell, NONE, StepLaunch, backward_kernel, forward_kernel, initial_kernel, picked_kernel};
@@ -157,14 +157,6 @@ fn cast(x: &CubeTensor, dtype: DType) -> CubeTensor {
 
 fn transposed(x: &CubeTensor) -> CubeTensor {
     CubeBackend::float_swap_dims(x.clone(), 0, 1)
-}
-
-/// The product a b, row-major.
-fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
-    let ([rows, _], [_, columns]) = (a.shape().dims(), b.shape().dims());
-    let out = room(a, [rows, columns], a.dtype);
-    matmul(a.clone(), b.clone(), Some(out), MatmulStrategy::default(), a.dtype)
-        .expect("a product of matching shapes")
 }
 
 impl RecurrentOp for CubeBackend {
