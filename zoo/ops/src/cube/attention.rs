@@ -15,7 +15,7 @@ use super::super::attention::{AttentionOp, Plan, padded};
 use super::dropout::{Drawn, drawn, factors};
 use super::product::product;
 use super::rows::{LEAST, Sharing, largest, sum};
-use super::{UNITS, cubes, element, numbers, output, room, values};
+use super::{Numbers, UNITS, cubes, element, numbers, output, room, values};
 
 /// `[rows, heads * size]` -> `[sequences, heads, length, size]`, times `scale`, with zeros after
 /// the end of a sequence. `back` reverses the direction. `places` holds the first row and the
@@ -203,21 +203,26 @@ fn weights_backward_kernel<F: Float>(
 }
 
 /// The sequences in the rows of a packed tensor, and the length to which they are spread.
-#[derive(Clone)]
 struct Side {
-    places: Vec<u32>,
+    /// First row and number of rows of each sequence, sent to the device once.
+    places: Numbers,
+    sequences: usize,
     length: usize,
     heads: usize,
 }
 
 impl Side {
     /// The side of the queries and that of the keys.
-    fn both(plan: &Plan) -> [Self; 2] {
+    fn both(plan: &Plan, like: &CubeTensor) -> [Self; 2] {
         let list = &plan.segments.list;
-        let side = |places: Vec<[usize; 2]>| Self {
-            length: padded(places.iter().map(|place| place[1]).max().unwrap_or(0)),
-            places: places.as_flattened().iter().map(|&x| x as u32).collect(),
-            heads: plan.heads,
+        let side = |places: Vec<[usize; 2]>| {
+            let flat: Vec<u32> = places.as_flattened().iter().map(|&x| x as u32).collect();
+            Self {
+                places: Numbers::new(like, &flat),
+                sequences: places.len(),
+                length: padded(places.iter().map(|place| place[1]).max().unwrap_or(0)),
+                heads: plan.heads,
+            }
         };
         [
             side(list.iter().map(|s| [s.query, s.queries]).collect()),
@@ -228,7 +233,7 @@ impl Side {
     /// `[rows, width]` -> `[sequences, heads, length, size]`, times `scale`.
     fn spread(&self, x: &CubeTensor, scale: f32) -> CubeTensor {
         let [_, width] = x.shape().dims();
-        let out = room(x, [self.places.len() / 2, self.heads, self.length, width / self.heads], x.dtype);
+        let out = room(x, [self.sequences, self.heads, self.length, width / self.heads], x.dtype);
         self.moved(x, &out, width, scale, false);
         out
     }
@@ -242,8 +247,7 @@ impl Side {
     }
 
     fn moved(&self, from: &CubeTensor, to: &CubeTensor, width: usize, scale: f32, back: bool) {
-        let sequences = self.places.len() / 2;
-        let units = sequences * self.length * width;
+        let units = self.sequences * self.length * width;
         // SAFETY: a unit beyond the sequences ends before it reads; places are inside the rows.
         unsafe {
             moved_kernel::launch_unchecked(
@@ -251,9 +255,9 @@ impl Side {
                 cubes(units.div_ceil(UNITS), from),
                 CubeDim::new_1d(UNITS as u32),
                 values(from),
-                numbers(from, &self.places),
+                self.places.argument(),
                 output(to),
-                sequences,
+                self.sequences,
                 self.heads,
                 self.length,
                 width / self.heads,
@@ -322,7 +326,7 @@ impl AttentionOp for CubeBackend {
         plan: Plan,
     ) -> FloatTensor<Self> {
         let [rows, width] = q.shape().dims();
-        let [queries, keys] = Side::both(&plan);
+        let [queries, keys] = Side::both(&plan, &q);
         let scale = 1.0 / ((width / plan.heads) as f32).sqrt();
         let (q, k, v) = (queries.spread(&q, scale), keys.spread(&k, 1.0), keys.spread(&v, 1.0));
         let scores = product(&q, &transposed(&k));
@@ -338,7 +342,7 @@ impl AttentionOp for CubeBackend {
         plan: Plan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let ([query_rows, width], [key_rows, _]) = (q.shape().dims(), k.shape().dims());
-        let [queries, keys] = Side::both(&plan);
+        let [queries, keys] = Side::both(&plan, &q);
         let scale = 1.0 / ((width / plan.heads) as f32).sqrt();
         let (q, gradient) = (queries.spread(&q, scale), queries.spread(&gradient, 1.0));
         let (k, v) = (keys.spread(&k, 1.0), keys.spread(&v, 1.0));
