@@ -91,16 +91,18 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
         &|x, pass| residual::add_dropped(x[0].clone(), compute.cast(x[1].clone()), RATE, pass),
         &|x, pass| residual::composed(x[0].clone(), compute.cast(x[1].clone()), mask(pass)),
     ));
-    // In FP32 products are Burn's.
-    for (operation, shapes, transposed) in PRODUCTS.into_iter().filter(|_| compute != Compute::FP32) {
-        let right = |x: Tensor<2>| if transposed { x.transpose() } else { x };
+    for (operation, shapes, [left, right]) in PRODUCTS {
+        let turned = |x: Tensor<2>, turn: bool| if turn { x.transpose() } else { x };
         found.extend(case(
             operation,
             &shapes,
-            &|x, _| matmul(compute.cast(x[0].clone()), right(compute.cast(x[1].clone()))),
+            &|x, _| {
+                let [a, b] = [0, 1].map(|i| compute.cast(x[i].clone()));
+                matmul(turned(a, left), turned(b, right))
+            },
             &|x, _| {
                 let [a, b] = [0, 1].map(|i| compute.rounded(x[i].clone()));
-                compute.rounded(a.matmul(right(b)))
+                compute.rounded(turned(a, left).matmul(turned(b, right)))
             },
         ));
     }
@@ -239,11 +241,12 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
     found
 }
 
-/// Shapes of products of two matrices, and whether the second one is transposed.
-const PRODUCTS: [(&str, [[usize; 2]; 2], bool); 3] = [
-    ("product", [[150, 96], [96, 40]], false),
-    ("product, transposed", [[150, 96], [40, 96]], true),
-    ("product, odd sizes", [[33, 7], [7, 29]], false),
+/// Shapes of two matrices, and which of them is transposed before the product.
+const PRODUCTS: [(&str, [[usize; 2]; 2], [bool; 2]); 4] = [
+    ("product", [[150, 96], [96, 40]], [false, false]),
+    ("product, transposed", [[150, 96], [40, 96]], [false, true]),
+    ("product, odd sizes", [[33, 7], [7, 29]], [false, false]),
+    ("product, many terms", [[1101, 72], [1101, 40]], [true, false]),
 ];
 
 /// Widths that Burn pads on CUDA, where a row occupies a power of two bytes or a multiple of 512.

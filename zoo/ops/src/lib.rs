@@ -43,6 +43,8 @@ mod residual;
 mod rounding;
 mod sigmoid;
 mod simd;
+#[cfg(any(test, feature = "cubecl"))]
+mod slices;
 mod stored;
 mod wide;
 

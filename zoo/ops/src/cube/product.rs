@@ -1,25 +1,104 @@
 //! Matrix products on GPUs: Burn's kernels, tuned in FP32 and chosen in advance in half precision.
 
 use burn::backend::{TensorMetadata, tensor::FloatTensor};
-use burn::tensor::DType;
+use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::matmul::{MatmulStrategy, matmul};
 use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+use cubecl::zspace::metadata::Metadata;
 
 use super::super::product::ProductOp;
-use super::room;
+use super::super::slices::Slices;
+use super::{UNITS, cubes, element, output, room, values};
 
 /// The product a b of equal leading dimensions, row-major, so that a kernel can overwrite it.
 pub(super) fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
-    let (mut shape, columns) = (a.shape(), b.shape());
+    let (mut shape, right) = (a.shape(), b.shape());
     let last = shape.num_dims() - 1;
-    shape[last] = columns[last];
+    let slices = if last == 1 { Slices::of(shape[0], shape[1], right[1]) } else { None };
+    shape[last] = right[last];
+    let out = room(a, shape, a.dtype);
+    match slices {
+        Some(slices) => add_slices(a, b, &out, slices),
+        None => multiply(a.clone(), b.clone(), out.clone()),
+    }
+    out
+}
+
+fn multiply(a: CubeTensor, b: CubeTensor, out: CubeTensor) {
     let strategy = match a.dtype {
         DType::F32 => MatmulStrategy::Autotune,
         _ => MatmulStrategy::Cube,
     };
-    let out = room(a, shape, a.dtype);
-    matmul(a.clone(), b.clone(), Some(out), strategy, a.dtype).expect("a product of matching shapes")
+    let dtype = out.dtype;
+    matmul(a, b, Some(out), strategy, dtype).expect("a product of matching shapes");
+}
+
+/// The sum of the products of slices, which are FP32.
+fn add_slices(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor, slices: Slices) {
+    let Slices { count, size, rest } = slices;
+    let [m, n] = out.shape().dims();
+    let parts = room(a, [count + usize::from(rest > 0), m, n], DType::F32);
+    let ([rows, terms], [terms_of_b, columns]) = (strides(a), strides(b));
+    multiply(
+        view(a, 0, [count, m, size], [size * terms, rows, terms]),
+        view(b, 0, [count, size, n], [size * terms_of_b, terms_of_b, columns]),
+        view(&parts, 0, [count, m, n], [m * n, n, 1]),
+    );
+    if rest > 0 {
+        let first = count * size;
+        multiply(
+            view(a, first * terms, [1, m, rest], [rest * terms, rows, terms]),
+            view(b, first * terms_of_b, [1, rest, n], [rest * terms_of_b, terms_of_b, columns]),
+            view(&parts, count * m * n, [1, m, n], [m * n, n, 1]),
+        );
+    }
+    // SAFETY: a unit beyond the values does nothing.
+    unsafe {
+        summed_kernel::launch_unchecked(
+            &a.client,
+            cubes((m * n).div_ceil(UNITS), a),
+            CubeDim::new_1d(UNITS as u32),
+            values(&parts),
+            output(out),
+            m * n,
+            parts.shape()[0],
+            element(out),
+        );
+    }
+}
+
+fn strides(x: &CubeTensor) -> [usize; 2] {
+    let strides = x.meta.strides();
+    [strides[0], strides[1]]
+}
+
+/// The values of `x` from number `first` on, by other strides.
+fn view(x: &CubeTensor, first: usize, shape: [usize; 3], strides: [usize; 3]) -> CubeTensor {
+    let handle = x.handle.clone().offset_start((first * x.dtype.size()) as u64);
+    let metadata = Metadata::new(Shape::from(shape), strides);
+    CubeTensor::new(x.client.clone(), handle, metadata, x.device.clone(), x.dtype)
+}
+
+/// The sums of `count` values over the parts, in their order.
+#[cube(launch_unchecked)]
+fn summed_kernel<F: Float>(
+    parts: &[f32],
+    out: &mut [F],
+    count: usize,
+    number: usize,
+    #[define(F)] _type: ElemType,
+) {
+    if ABSOLUTE_POS < count {
+        let mut sum = parts[ABSOLUTE_POS];
+        let mut part = 1usize;
+        while part < number {
+            sum += parts[part * count + ABSOLUTE_POS];
+            part += 1;
+        }
+        out[ABSOLUTE_POS] = F::cast_from(sum);
+    }
 }
 
 impl ProductOp for CubeBackend {

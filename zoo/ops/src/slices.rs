@@ -1,0 +1,53 @@
+//! Slices of a long sum. A GPU computes a tile of the values of a product in one place, so that few
+//! values of many terms would occupy a fraction of it.
+
+/// Slices of the terms of a product of two matrices. Their products are added in order, so that the
+/// shape alone decides the order of a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slices {
+    /// Number of equal slices, at least 2.
+    pub count: usize,
+    /// Number of terms of each.
+    pub size: usize,
+    /// Number of terms after them.
+    pub rest: usize,
+}
+
+impl Slices {
+    /// The slices of `[m, k]` times `[k, n]`; `None` where one product has work for a GPU, or too
+    /// few terms to share.
+    pub fn of(m: usize, k: usize, n: usize) -> Option<Self> {
+        // About as many tiles as the multiprocessors of a large GPU.
+        const TILES: usize = 128;
+        const TILE: usize = 128;
+        const LEAST: usize = 256;
+        let tiles = m.div_ceil(TILE) * n.div_ceil(TILE);
+        let count = (TILES / tiles.max(1)).min(k / LEAST).min(16);
+        if count < 2 || k < 4 * LEAST {
+            return None;
+        }
+        // Rows of a slice stay aligned.
+        let size = k / count / 8 * 8;
+        Some(Self { count, size, rest: k - count * size })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_few_values_of_many_terms_are_summed_in_slices() {
+        let slices = |count, size, rest| Some(Slices { count, size, rest });
+        // Gradients of transformer-base: attention, feed-forward, embedding.
+        assert_eq!(Slices::of(512, 4096, 512), slices(8, 512, 0));
+        assert_eq!(Slices::of(2048, 4096, 512), slices(2, 2048, 0));
+        assert_eq!(Slices::of(32768, 4096, 512), None);
+        // Its outputs, and one batch of a small model.
+        assert_eq!(Slices::of(4096, 512, 512), None);
+        assert_eq!(Slices::of(128, 700, 128), None);
+        // Every term is in one slice.
+        assert_eq!(Slices::of(512, 4003, 512), slices(8, 496, 35));
+        assert_eq!(Slices::of(64, 100_000, 64), slices(16, 6248, 32));
+    }
+}
