@@ -241,8 +241,10 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
     found
 }
 
-/// Shapes of two matrices, and which of them is transposed before the product.
-const PRODUCTS: [(&str, [[usize; 2]; 2], [bool; 2]); 4] = [
+/// Name, shapes of two matrices, and which of them is transposed before the product.
+type Factors = (&'static str, [[usize; 2]; 2], [bool; 2]);
+
+const PRODUCTS: [Factors; 4] = [
     ("product", [[150, 96], [96, 40]], [false, false]),
     ("product, transposed", [[150, 96], [40, 96]], [false, true]),
     ("product, odd sizes", [[33, 7], [7, 29]], [false, false]),
