@@ -2,8 +2,9 @@
 //! gradients of weights in slices.
 //!
 //! For each shape of a product Burn's tuner compiles and times about twenty kernels. In half
-//! precision NVRTC takes up to minutes for one of them, so that the first update of a Transformer
-//! took more than half an hour. One kernel compiles in seconds. Products in FP32 are tuned.
+//! precision NVRTC takes up to minutes for one of them: two cores had not tuned the first large
+//! product of a Transformer after half an hour. This kernel compiles in seconds, and is probably not
+//! the fastest. Products in FP32 are tuned.
 //!
 //! The gradient of a weight sums over the rows of a batch: many terms for few values. Its terms are
 //! summed in [`Slices`].
