@@ -26,7 +26,8 @@ pub trait ProductOp: Backend {
     fn multiplied(a: FloatTensor<Self>, b: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-fn shape_of(a: &Shape, b: &Shape) -> Shape {
+/// Shape of the product of tensors of these shapes.
+pub(super) fn shape_of(a: &Shape, b: &Shape) -> Shape {
     let mut dims: Vec<usize> = a.iter().copied().collect();
     let last = dims.len() - 1;
     dims[last] = b[last];

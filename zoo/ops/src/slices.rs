@@ -5,11 +5,11 @@
 /// shape alone decides the order of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
-    /// Number of equal slices, at least 2.
+    /// Number of equal slices.
     pub count: usize,
     /// Number of terms of each.
     pub size: usize,
-    /// Number of terms after them.
+    /// Number of terms of a last, shorter slice; 0 where there is none.
     pub rest: usize,
 }
 
@@ -26,9 +26,9 @@ impl Slices {
         if count < 2 || k < 4 * LEAST {
             return None;
         }
-        // Rows of a slice stay aligned.
-        let size = k / count / 8 * 8;
-        Some(Self { count, size, rest: k - count * size })
+        // Devices read from offsets of at most 256 bytes: 128 numbers of a half type.
+        let size = k.div_ceil(count).next_multiple_of(128);
+        Some(Self { count: k / size, size, rest: k % size })
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(Slices::of(4096, 512, 512), None);
         assert_eq!(Slices::of(128, 700, 128), None);
         // Every term is in one slice.
-        assert_eq!(Slices::of(512, 4003, 512), slices(8, 496, 35));
-        assert_eq!(Slices::of(64, 100_000, 64), slices(16, 6248, 32));
+        assert_eq!(Slices::of(512, 4003, 512), slices(7, 512, 419));
+        assert_eq!(Slices::of(64, 100_000, 64), slices(15, 6272, 5920));
     }
 }

@@ -8,18 +8,16 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 use cubecl::zspace::metadata::Metadata;
 
-use super::super::product::ProductOp;
+use super::super::product::{ProductOp, shape_of};
 use super::super::slices::Slices;
 use super::{UNITS, cubes, element, output, room, values};
 
 /// The product a b of equal leading dimensions, row-major, so that a kernel can overwrite it.
 pub(super) fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
-    let (mut shape, right) = (a.shape(), b.shape());
-    let last = shape.num_dims() - 1;
-    let slices = if last == 1 { Slices::of(shape[0], shape[1], right[1]) } else { None };
-    shape[last] = right[last];
-    let out = room(a, shape, a.dtype);
-    match slices {
+    let (left, right) = (a.shape(), b.shape());
+    let out = room(a, shape_of(&left, &right), a.dtype);
+    let is_matrix = left.num_dims() == 2;
+    match is_matrix.then(|| Slices::of(left[0], left[1], right[1])).flatten() {
         Some(slices) => add_slices(a, b, &out, slices),
         None => multiply(a.clone(), b.clone(), out.clone()),
     }
@@ -39,21 +37,22 @@ fn multiply(a: CubeTensor, b: CubeTensor, out: CubeTensor) {
 fn add_slices(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor, slices: Slices) {
     let Slices { count, size, rest } = slices;
     let [m, n] = out.shape().dims();
-    let parts = room(a, [count + usize::from(rest > 0), m, n], DType::F32);
+    let parts = room(a, [count, m, n], DType::F32);
     let ([rows, terms], [terms_of_b, columns]) = (strides(a), strides(b));
     multiply(
         view(a, 0, [count, m, size], [size * terms, rows, terms]),
         view(b, 0, [count, size, n], [size * terms_of_b, terms_of_b, columns]),
-        view(&parts, 0, [count, m, n], [m * n, n, 1]),
+        parts.clone(),
     );
-    if rest > 0 {
-        let first = count * size;
+    let last = (rest > 0).then(|| {
+        let (first, last) = (count * size, room(a, [1, m, n], DType::F32));
         multiply(
             view(a, first * terms, [1, m, rest], [rest * terms, rows, terms]),
             view(b, first * terms_of_b, [1, rest, n], [rest * terms_of_b, terms_of_b, columns]),
-            view(&parts, count * m * n, [1, m, n], [m * n, n, 1]),
+            last.clone(),
         );
-    }
+        last
+    });
     // SAFETY: a unit beyond the values does nothing.
     unsafe {
         summed_kernel::launch_unchecked(
@@ -61,9 +60,11 @@ fn add_slices(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor, slices: Slices) 
             cubes((m * n).div_ceil(UNITS), a),
             CubeDim::new_1d(UNITS as u32),
             values(&parts),
+            values(last.as_ref().unwrap_or(&parts)),
             output(out),
             m * n,
-            parts.shape()[0],
+            count,
+            last.is_some(),
             element(out),
         );
     }
@@ -81,13 +82,15 @@ fn view(x: &CubeTensor, first: usize, shape: [usize; 3], strides: [usize; 3]) ->
     CubeTensor::new(x.client.clone(), handle, metadata, x.device.clone(), x.dtype)
 }
 
-/// The sums of `count` values over the parts, in their order.
+/// The sums of `count` values over `number` parts, in their order, and the last one if there is one.
 #[cube(launch_unchecked)]
 fn summed_kernel<F: Float>(
     parts: &[f32],
+    last: &[f32],
     out: &mut [F],
     count: usize,
     number: usize,
+    #[comptime] has_last: bool,
     #[define(F)] _type: ElemType,
 ) {
     if ABSOLUTE_POS < count {
@@ -96,6 +99,9 @@ fn summed_kernel<F: Float>(
         while part < number {
             sum += parts[part * count + ABSOLUTE_POS];
             part += 1;
+        }
+        if has_last {
+            sum += last[ABSOLUTE_POS];
         }
         out[ABSOLUTE_POS] = F::cast_from(sum);
     }
