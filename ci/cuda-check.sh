@@ -119,8 +119,8 @@ quick() {
         failed "zoo doctor does not say that the driver is too old"
 
     executed 0 "own kernels in FP32" verify --kernels
-    compgen -G "$ZOO_HOME/kernels/cuda-NVIDIA_H100*-strict.db" >/dev/null ||
-        failed "kernels are not kept under the name of the card: $(ls "$ZOO_HOME/kernels")"
+    compgen -G "$ZOO_HOME/kernels/*/cuda-NVIDIA_H100*-strict.db" >/dev/null ||
+        failed "kernels are not kept under the name of the card: $(ls "$ZOO_HOME"/kernels/*)"
     spills
     STANDIN_REVERSE=1 executed 0 "own kernels in FP32, threads reversed" verify --kernels
 }

@@ -110,9 +110,9 @@ kernels "in FP32"
 
 rm -rf "$ZOO_HOME/kernels"
 mkdir "$scratch/elsewhere" "$scratch/user"
-kept=$ZOO_HOME/kernels
+kept=$ZOO_HOME/kernels # with a folder for each build
 # A database and what was written to it last; reading changes neither.
-kept_kernels() { cat "$kept"/wgpu*.db "$kept"/wgpu*.db-wal | sha256sum; }
+kept_kernels() { cat "$kept"/*/wgpu*.db "$kept"/*/wgpu*.db-wal | sha256sum; }
 # Without the driver's own cache, which would make a second time quicker too.
 parity() {
     on_vulkan "$1" env -C "$scratch/elsewhere" HOME="$scratch/user" XDG_CACHE_HOME="$scratch/user" MESA_SHADER_CACHE_DISABLE=true \
@@ -121,7 +121,7 @@ parity() {
 SECONDS=0
 parity "parity of translation; kernels are kept in the home and nowhere else"
 first=$SECONDS
-if [ "$(cat "$kept"/wgpu*.db "$kept"/wgpu*.db-wal | wc -c)" -lt 100000 ]; then
+if [ "$(cat "$kept"/*/wgpu*.db "$kept"/*/wgpu*.db-wal | wc -c)" -lt 100000 ]; then
     echo "error: no kernels were kept in $kept" >&2
     exit 1
 fi

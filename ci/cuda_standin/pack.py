@@ -39,15 +39,19 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     home, out = map(pathlib.Path, sys.argv[1:])
-    caches = sorted((home / "kernels").glob("*.db"))
+    caches = sorted((home / "kernels").glob("*/*.db"))
     partial = out.with_name(out.name + ".partial")
     total = 0
     try:
         with tempfile.TemporaryDirectory() as folder, tarfile.open(partial, "w:xz", preset=3) as archive:
             for cache in caches:
-                count = without_choices(cache, pathlib.Path(folder) / cache.name)
-                archive.add(pathlib.Path(folder) / cache.name, cache.name)
-                print(f"{cache.name}: {count} kernels")
+                # A folder for each build of zoo.
+                name = f"{cache.parent.name}/{cache.name}"
+                packed = pathlib.Path(folder) / name
+                packed.parent.mkdir(exist_ok=True)
+                count = without_choices(cache, packed)
+                archive.add(packed, name)
+                print(f"{name}: {count} kernels")
                 total += count
         if total == 0:
             sys.exit(f"error: {home / 'kernels'} has no kernels; run the program on the stand-in first")

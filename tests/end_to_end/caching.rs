@@ -75,7 +75,8 @@ fn sizes_by_kind_add_up_to_those_of_all_files() {
     zoo.file("downloads/host/a.tgz.fetched.json", "{}");
     zoo.file("downloads/host/b.tgz.part", "123");
     zoo.file("corpora/gone/a/b", "1234567");
-    zoo.file("kernels/x", "1");
+    zoo.file("kernels/of-an-older-zoo.db", "1");
+    zoo.file("kernels/0123456789ab/card.db", "12");
     zoo.file("runs/.tmpabc123", "12");
     zoo.file("notes.txt", "1");
     let rows = &zoo.ends_with(0, &["cache", "ls", "--format", "json"]).json()["kinds"];
@@ -85,7 +86,7 @@ fn sizes_by_kind_add_up_to_those_of_all_files() {
     };
     assert_eq!(of("downloads"), [2, 3, 10]);
     assert_eq!(of("corpora"), [1, 1, 7]);
-    assert_eq!(of("kernels"), [1, 1, 1]);
+    assert_eq!(of("kernels"), [2, 2, 3]);
     assert_eq!(of("temporary"), [1, 1, 2]);
     assert_eq!((of("prepared")[0], of("runs")[0], of("checkpoints")[0]), (1, 1, 1));
     let checkpoints: u64 = files(&run.join("checkpoints")).values().map(|bytes| bytes.len() as u64).sum();

@@ -89,7 +89,7 @@ impl Context {
         self.home.join("ledger.jsonl")
     }
 
-    /// Folder of compiled GPU kernels and autotuning results.
+    /// Folder of compiled GPU kernels and autotuning results, with a folder for each build of zoo.
     pub fn kernels_dir(&self) -> PathBuf {
         self.home.join("kernels")
     }

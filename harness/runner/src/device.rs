@@ -101,8 +101,8 @@ impl DeviceChoice {
     }
 }
 
-/// Makes this process store GPU kernels and autotuning results in a folder. Must be called before
-/// any other function of this module.
+/// Makes this process store GPU kernels and autotuning results in a folder of its build below
+/// `folder`. Must be called before any other function of this module.
 pub fn keep_kernels(folder: &Path) {
     #[cfg(feature = "gpu")]
     kernels::keep_in(folder);

@@ -1,5 +1,6 @@
 //! Check of this machine's set-up, with instructions for fixing problems.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
@@ -8,6 +9,7 @@ use zoo_datasets::corpora::ByteCount;
 use zoo_models::ops::{Products, probe};
 use zoo_models::precision::Compute;
 
+use crate::cache::Extent;
 use crate::context::Context;
 use crate::device;
 use crate::environment::{Environment, fused};
@@ -260,12 +262,11 @@ fn chosen(ctx: &Context) -> Vec<Finding> {
 
 /// Reports the folder of compiled kernels and autotuning results.
 fn kernels(folder: &Path) -> Finding {
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let sizes: Vec<u64> = files.filter_map(|file| Some(file.metadata().ok()?.len())).collect();
-    let size = ByteCount { known: sizes.iter().sum(), unknown: 0 };
+    let extent = Extent::of(folder, &BTreeSet::new());
+    let size = ByteCount { known: extent.bytes, unknown: 0 };
     ok(
         "kernels",
-        match sizes.len() {
+        match extent.files {
             0 => format!("{} is empty; compiled GPU kernels are stored there", folder.display()),
             count => format!("{} has {size} in {count} files", folder.display()),
         },

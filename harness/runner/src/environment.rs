@@ -78,6 +78,13 @@ impl Program {
         }
     }
 
+    /// SHA-256 of the commit, the changes and the dependency lock, in hexadecimal digits.
+    #[cfg(feature = "gpu")]
+    pub fn digest(&self) -> String {
+        let dirt = self.dirt.as_deref().unwrap_or_default();
+        hex::encode(Sha256::digest(format!("{} {dirt} {}", self.commit, self.lock)))
+    }
+
     /// The commit, with a mark if the sources were changed.
     pub fn sources(&self) -> String {
         let changes = if self.dirt.is_some() { "+changes" } else { "" };

@@ -321,10 +321,15 @@ impl Lister<'_> {
 
     fn kernels(&self, found: &mut Vec<Entry>) {
         let folder = self.context.kernels_dir();
-        if is_folder(&folder) {
-            found.push(self.entry(Kind::Kernels, "kernels".to_owned(), vec![folder]));
-        } else if is_link(&folder) {
+        if is_link(&folder) {
             found.push(linked(self.entry(Kind::Kernels, "kernels".to_owned(), vec![folder])));
+            return;
+        }
+        // A folder for each build of zoo, and files of builds that had none.
+        for path in paths_in(&folder).into_iter().filter(|path| !self.except.contains(path)) {
+            let name = path.file_name().map(shown).unwrap_or_default();
+            let entry = self.entry(Kind::Kernels, name, vec![path.clone()]);
+            found.push(if is_link(&path) { linked(entry) } else { entry });
         }
     }
 
