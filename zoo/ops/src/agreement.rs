@@ -5,6 +5,7 @@ use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use zoo_recipes::Smoothing;
 
 use super::attention::Plan;
+use super::convolution::{self, Axis, Geometry};
 use super::dropout::{Mask, masked_in_order};
 use super::recurrent::Kind;
 use super::{Normalization, Rows, Segments, Sequences, SmoothedTargets, Statistics, launches};
@@ -103,6 +104,31 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
             &|x, _| {
                 let [a, b] = [0, 1].map(|i| compute.rounded(x[i].clone()));
                 compute.rounded(turned(a, left).matmul(turned(b, right)))
+            },
+        ));
+    }
+    for one in CONVOLUTIONS {
+        let Convolution { operation, input, weight, axes, biased } = one;
+        let [out, channels, tall, wide] = weight;
+        let geometry = Geometry { axes: axes.map(Axis::from), groups: 1 };
+        let shapes =
+            [[input.iter().product::<usize>() / channels, channels], [out, channels * tall * wide], [1, out]];
+        let arguments = |x: Vec<Tensor<2>>| {
+            let bias = biased.then(|| x[2].clone().reshape([out]));
+            (x[0].clone().reshape(input), x[1].clone().reshape(weight), bias)
+        };
+        let rows = |y: Tensor<4>| y.reshape([-1, out as i32]);
+        found.extend(case(
+            operation,
+            &shapes[..if biased { 3 } else { 2 }],
+            &|x, pass| {
+                let (x, weight, bias) = arguments(x);
+                rows(convolution::by_parts(PATCHES, x, weight, bias, geometry, pass))
+            },
+            &|x, _| {
+                let (x, weight, bias) = arguments(x.into_iter().map(|x| compute.rounded(x)).collect());
+                let pass = Pass::evaluation(Compute::FP32);
+                rows(compute.rounded(convolution::composed(x, weight, bias, geometry, &pass)))
             },
         ));
     }
@@ -250,6 +276,52 @@ const PRODUCTS: [Factors; 4] = [
     ("product, odd sizes", [[33, 7], [7, 29]], [false, false]),
     ("product, many terms", [[1101, 72], [1101, 40]], [true, false]),
 ];
+
+/// A convolution.
+struct Convolution {
+    operation: &'static str,
+    /// Images, height, width, channels.
+    input: [usize; 4],
+    /// Output channels, channels, height, width.
+    weight: [usize; 4],
+    /// Stride, dilation, and zeros before and after, along both axes.
+    axes: [[usize; 4]; 2],
+    biased: bool,
+}
+
+const CONVOLUTIONS: [Convolution; 4] = [
+    Convolution {
+        operation: "convolution",
+        input: [3, 1, 41, 24],
+        weight: [20, 24, 1, 5],
+        axes: [[1, 1, 0, 0], [1, 1, 4, 0]],
+        biased: true,
+    },
+    Convolution {
+        operation: "convolution, strides and dilation",
+        input: [2, 19, 23, 3],
+        weight: [8, 3, 4, 3],
+        axes: [[2, 1, 1, 2], [3, 2, 2, 1]],
+        biased: false,
+    },
+    Convolution {
+        operation: "convolution, one tap",
+        input: [2, 7, 9, 16],
+        weight: [12, 16, 1, 1],
+        axes: [[1, 1, 0, 0]; 2],
+        biased: true,
+    },
+    Convolution {
+        operation: "convolution, in parts",
+        input: [3, 11, 17, 6],
+        weight: [10, 6, 3, 3],
+        axes: [[1, 1, 1, 1]; 2],
+        biased: false,
+    },
+];
+
+/// Bytes of patches that a convolution unfolds at once here, so that the larger ones have parts.
+const PATCHES: usize = 40_000;
 
 /// Widths that Burn pads on CUDA, where a row occupies a power of two bytes or a multiple of 512.
 /// An operation that confuses the allocation with the tensor is wrong at these widths, but right

@@ -18,6 +18,13 @@ impl Default for Axis {
     }
 }
 
+impl From<[usize; 4]> for Axis {
+    /// Stride, dilation, and zeros before and after.
+    fn from([stride, dilation, before, behind]: [usize; 4]) -> Self {
+        Self { stride, dilation, padding: [before, behind] }
+    }
+}
+
 impl Axis {
     /// Sets the stride.
     pub fn strided(self, stride: usize) -> Self {

@@ -4,7 +4,8 @@
 //! On a CPU with the required instructions the convolution is a custom operation. Its three
 //! products read patches in place from the image: nothing is unfolded in memory, only zero padding
 //! is added around an image. A sequence is an image of height 1. Sums have a fixed order: over the
-//! taps and channels for an output, over the images and positions in order for a weight.
+//! taps and channels for an output, over the images and positions in order for a weight. A GPU
+//! multiplies unfolded patches.
 //!
 //! A convolution does not take lengths: it reads the values after a sequence's end. If a shorter
 //! sequence of a batch must not depend on the longer ones, its model has to zero the steps after
@@ -17,7 +18,7 @@ mod depthwise;
 #[cfg(target_arch = "x86_64")]
 mod direct;
 mod fp32;
-mod geometry;
+pub(crate) mod geometry;
 mod maximum;
 #[cfg(test)]
 mod maximum_tests;
@@ -25,6 +26,8 @@ mod patches;
 mod products;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "cubecl")]
+pub(crate) mod unfolded;
 
 use std::borrow::Cow;
 
@@ -48,6 +51,7 @@ use geometry::Shapes;
 use products::Rounded;
 use products::{Fp32, Multiply};
 
+pub(crate) use composed::convolution as composed;
 pub use geometry::{Axis, Geometry};
 pub use maximum::convolution_maximum;
 
@@ -353,7 +357,32 @@ pub fn convolution(
             let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
             Tensor::from_dispatch(Dispatch::convolved(x, weight, bias, geometry, with))
         }
-        None => composed::convolution(x, weight, bias, geometry, pass),
+        None => by_parts(PATCHES, x, weight, bias, geometry, pass),
     };
     observed(out, site)
+}
+
+/// Bytes of patches that a GPU unfolds at once: enough rows of the widest layers for a large one, and
+/// little beside its memory.
+const PATCHES: usize = 1 << 28;
+
+/// The convolution without CPU kernels: products of unfolded patches on a GPU, at most `most` bytes of
+/// them at once, else Burn's.
+pub(crate) fn by_parts(
+    most: usize,
+    x: Tensor<4>,
+    weight: Tensor<4>,
+    bias: Option<Tensor<1>>,
+    geometry: Geometry,
+    pass: &Pass,
+) -> Tensor<4> {
+    #[cfg(feature = "cubecl")]
+    if !has_own_kernels(&x.device())
+        && let Some(out) = unfolded::convolution(most, &x, &weight, bias.as_ref(), geometry, pass)
+    {
+        return out;
+    }
+    #[cfg(not(feature = "cubecl"))]
+    let _ = most;
+    composed(x, weight, bias, geometry, pass)
 }

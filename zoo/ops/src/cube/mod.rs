@@ -11,6 +11,7 @@
 mod attention;
 mod batch_norm;
 mod columns;
+mod convolution;
 mod cross_entropy;
 mod dropout;
 mod embedding;

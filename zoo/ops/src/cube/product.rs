@@ -16,15 +16,22 @@ use super::{UNITS, cubes, element, output, room, values};
 pub(super) fn product(a: &CubeTensor, b: &CubeTensor) -> CubeTensor {
     let (left, right) = (a.shape(), b.shape());
     let out = room(a, shape_of(&left, &right), a.dtype);
-    let is_matrix = left.num_dims() == 2;
-    match is_matrix.then(|| Slices::of(left[0], left[1], right[1])).flatten() {
-        Some(slices) => add_slices(a, b, &out, slices),
-        None => multiply(a.clone(), b.clone(), out.clone()),
-    }
+    multiply_into(a, b, &out);
     out
 }
 
-fn multiply(a: CubeTensor, b: CubeTensor, out: CubeTensor) {
+/// Writes the product a b into a row-major tensor of its type or FP32.
+pub(super) fn multiply_into(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor) {
+    let (left, right) = (a.shape(), b.shape());
+    let is_matrix = left.num_dims() == 2;
+    match is_matrix.then(|| Slices::of(left[0], left[1], right[1])).flatten() {
+        Some(slices) => add_slices(a, b, out, slices),
+        None => multiply(a.clone(), b.clone(), out.clone()),
+    }
+}
+
+/// [`multiply_into`] without slices.
+pub(super) fn multiply(a: CubeTensor, b: CubeTensor, out: CubeTensor) {
     let strategy = match a.dtype {
         DType::F32 => MatmulStrategy::Autotune,
         _ => MatmulStrategy::Cube,
@@ -53,17 +60,30 @@ fn add_slices(a: &CubeTensor, b: &CubeTensor, out: &CubeTensor, slices: Slices) 
         );
         last
     });
+    summed(&parts, count, m * n, last.as_ref(), out);
+}
+
+/// Adds `number` FP32 parts, which begin `pitch` values after each other, and the last one.
+pub(super) fn summed(
+    parts: &CubeTensor,
+    number: usize,
+    pitch: usize,
+    last: Option<&CubeTensor>,
+    out: &CubeTensor,
+) {
+    let count = out.shape().num_elements();
     // SAFETY: a unit beyond the values does nothing.
     unsafe {
         summed_kernel::launch_unchecked(
-            &a.client,
-            cubes((m * n).div_ceil(UNITS), a),
+            &out.client,
+            cubes(count.div_ceil(UNITS), out),
             CubeDim::new_1d(UNITS as u32),
-            values(&parts),
-            values(last.as_ref().unwrap_or(&parts)),
+            values(parts),
+            values(last.unwrap_or(parts)),
             output(out),
-            m * n,
             count,
+            number,
+            pitch,
             last.is_some(),
             element(out),
         );
@@ -76,13 +96,19 @@ fn strides(x: &CubeTensor) -> [usize; 2] {
 }
 
 /// The values of `x` from number `first` on, by other strides.
-fn view(x: &CubeTensor, first: usize, shape: [usize; 3], strides: [usize; 3]) -> CubeTensor {
+pub(super) fn view<const D: usize>(
+    x: &CubeTensor,
+    first: usize,
+    shape: [usize; D],
+    strides: [usize; D],
+) -> CubeTensor {
     let handle = x.handle.clone().offset_start((first * x.dtype.size()) as u64);
     let metadata = Metadata::new(Shape::from(shape), strides);
     CubeTensor::new(x.client.clone(), handle, metadata, x.device.clone(), x.dtype)
 }
 
 /// The sums of `count` values over `number` parts, in their order, and the last one if there is one.
+/// A part begins `pitch` values after the one before.
 #[cube(launch_unchecked)]
 fn summed_kernel<F: Float>(
     parts: &[f32],
@@ -90,6 +116,7 @@ fn summed_kernel<F: Float>(
     out: &mut [F],
     count: usize,
     number: usize,
+    pitch: usize,
     #[comptime] has_last: bool,
     #[define(F)] _type: ElemType,
 ) {
@@ -97,7 +124,7 @@ fn summed_kernel<F: Float>(
         let mut sum = parts[ABSOLUTE_POS];
         let mut part = 1usize;
         while part < number {
-            sum += parts[part * count + ABSOLUTE_POS];
+            sum += parts[part * pitch + ABSOLUTE_POS];
             part += 1;
         }
         if has_last {
