@@ -3,8 +3,8 @@
 
     ci/variant_tables.py docs/mixed-precision.md [--check]    write the table, or compare it
 
-A row is an own check of a recipe whose name ends in `-precision` or `-finetuned`, as its newest
-judged record of the published size has it. The table stands between `<!-- variants -->` and
+A row is an own check of a recipe whose name ends in `-precision`, `-finetuned` or `-large-batch`, as
+its newest judged record of the published size has it. Checks of arms that were not run have none. The table stands between `<!-- variants -->` and
 `<!-- end of variants -->`. `--check` ends with 1 if it is not that of the ledger.
 """
 
@@ -18,7 +18,7 @@ import sys
 LEDGER = pathlib.Path(__file__).parent.parent / "results" / "data" / "ledger.jsonl"
 TABLE = re.compile(r"(<!-- variants -->\n)(.*?)(<!-- end of variants -->)", re.DOTALL)
 HEAD = ["system", "arm", "metric", "seeds", "baseline", "arm's mean", "worse by", "bounds", "margin", "verdict"]
-SUFFIXES = ("-precision", "-finetuned")
+SUFFIXES = ("-precision", "-finetuned", "-large-batch")
 
 
 def judged():
@@ -59,7 +59,7 @@ def table():
     for record in judged():
         for judgement in record["judgements"]:
             claim = judgement["claim"]
-            if claim["kind"] == "parity":
+            if claim["kind"] == "parity" and judgement["verdict"]["outcome"] != "NOT-RUN":
                 lines.append("| " + " | ".join(row(record, claim, judgement["verdict"])) + " |")
     return "\n".join(lines) + "\n"
 
