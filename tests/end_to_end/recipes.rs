@@ -53,7 +53,15 @@ fn list_is_filtered() {
         let rows = zoo.ends_with(0, &all).part("recipes");
         rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
-    let toys = ["conv-conv", "conv-rnn", "rnn-conv", "rnn-rnn", "transformer", "transformer-precision"];
+    let toys = [
+        "conv-conv",
+        "conv-rnn",
+        "rnn-conv",
+        "rnn-rnn",
+        "transformer",
+        "transformer-large-batch",
+        "transformer-precision",
+    ];
     assert_eq!(names(&["--tag", "toy"]), toys.map(|toy| format!("reversal-{toy}")));
     assert_eq!(
         names(&["--tag", "wmt", "--tag", "openseq2seq"]),

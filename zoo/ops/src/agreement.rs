@@ -8,7 +8,9 @@ use super::attention::Plan;
 use super::convolution::{self, Axis, Geometry};
 use super::dropout::{Mask, masked_in_order};
 use super::recurrent::Kind;
-use super::{Normalization, Rows, Segments, Sequences, SmoothedTargets, Statistics, launches};
+use super::{
+    Normalization, Rows, Segments, Sequences, SmoothedTargets, Statistics, has_own_kernels, launches,
+};
 use super::{
     attention, batch_norm, cross_entropy, embedding, layer_norm, magnitude, recurrent, relu, residual,
 };
@@ -123,7 +125,10 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
             &shapes[..if biased { 3 } else { 2 }],
             &|x, pass| {
                 let (x, weight, bias) = arguments(x);
-                rows(convolution::by_parts(PATCHES, x, weight, bias, geometry, pass))
+                rows(match has_own_kernels(&x.device()) {
+                    true => convolution::convolution(x, weight, bias, geometry, pass),
+                    false => convolution::by_parts(PATCHES, x, weight, bias, geometry, pass),
+                })
             },
             &|x, _| {
                 let (x, weight, bias) = arguments(x.into_iter().map(|x| compute.rounded(x)).collect());
