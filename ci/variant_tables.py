@@ -4,8 +4,9 @@
     ci/variant_tables.py docs/mixed-precision.md [--check]    write the table, or compare it
 
 A row is an own check of a recipe whose name ends in `-precision`, `-finetuned` or `-large-batch`, as
-its newest judged record of the published size has it. Checks of arms that were not run have none. The table stands between `<!-- variants -->` and
-`<!-- end of variants -->`. `--check` ends with 1 if it is not that of the ledger.
+its newest judged record of the published size has it. Checks of arms that were not run have none. The
+table stands between `<!-- variants -->` and `<!-- end of variants -->`. `--check` ends with 1 if it is
+not that of the ledger.
 """
 
 import argparse

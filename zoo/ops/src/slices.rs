@@ -1,6 +1,16 @@
 //! Slices of a long sum. A GPU computes a tile of the values of a product in one place, so that few
 //! values of many terms would occupy a fraction of it.
 
+/// Parts of a tensor begin at multiples of this number of values or rows. Devices read from offsets of
+/// at most 256 bytes: 128 numbers of a half type.
+pub const STEP: usize = 128;
+
+/// Number of rows of `row` bytes in a part of at most `most` bytes: a multiple of [`STEP`], at least
+/// one.
+pub fn rows_of_part(most: usize, row: usize) -> usize {
+    (most / row.max(1) / STEP).max(1) * STEP
+}
+
 /// Slices of the terms of a product of two matrices. Their products are added in order, so that the
 /// shape alone decides the order of a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +36,7 @@ impl Slices {
         if count < 2 || k < 4 * LEAST {
             return None;
         }
-        // Devices read from offsets of at most 256 bytes: 128 numbers of a half type.
-        let size = k.div_ceil(count).next_multiple_of(128);
+        let size = k.div_ceil(count).next_multiple_of(STEP);
         Some(Self { count: k / size, size, rest: k % size })
     }
 }
@@ -49,5 +58,12 @@ mod tests {
         // Every term is in one slice.
         assert_eq!(Slices::of(512, 4003, 512), slices(7, 512, 419));
         assert_eq!(Slices::of(64, 100_000, 64), slices(15, 6272, 5920));
+    }
+
+    #[test]
+    fn rows_of_a_part_begin_where_every_device_can_read() {
+        assert_eq!(rows_of_part(1 << 28, 29 * 896 * 2), 5120);
+        assert_eq!(rows_of_part(100_000, 12 * 4), 2048);
+        assert_eq!(rows_of_part(1, 12 * 4), STEP);
     }
 }

@@ -22,20 +22,11 @@ use crate::precision::matmul;
 #[derive(Debug, Clone, Copy)]
 pub struct Unfolding {
     pub(crate) shapes: Shapes,
-    /// Maximum number of bytes of unfolded patches. At least [`Unfolding::STEP`] rows are unfolded.
+    /// Maximum number of bytes of unfolded patches; more if it is too little for one step of rows.
     pub(crate) most: usize,
 }
 
 impl Unfolding {
-    /// Rows are unfolded in multiples of this number. Devices read from offsets of at most 256 bytes,
-    /// which are 128 numbers of a half type.
-    pub(crate) const STEP: usize = 128;
-
-    /// Number of rows that are unfolded at once, each with `columns` values of `size` bytes.
-    pub(crate) fn rows(&self, columns: usize, size: usize) -> usize {
-        (self.most / (columns * size).max(1) / Self::STEP).max(1) * Self::STEP
-    }
-
     /// Whether an output reads one position, its own.
     fn is_pointwise(&self) -> bool {
         self.shapes.taps() == 1 && self.shapes.input[..3] == self.shapes.output[..3]
@@ -131,18 +122,4 @@ pub fn convolution(
         Some(bias) => out + compute.cast(bias.clone()).reshape([1, 1, 1, output[3]]),
         None => out,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_unfolded_in_steps_that_every_device_can_read_from() {
-        let shapes = Shapes::new([1, 1, 9, 4], [2, 4, 1, 3], Geometry::default());
-        let rows = |most, columns, size| Unfolding { shapes, most }.rows(columns, size);
-        assert_eq!(rows(1 << 28, 29 * 896, 2), 5120);
-        assert_eq!(rows(100_000, 12, 4), 2048);
-        assert_eq!(rows(1, 12, 4), 128);
-    }
 }

@@ -9,6 +9,7 @@ use cubecl::prelude::*;
 
 use super::super::convolution::geometry::{Axis, Shapes};
 use super::super::convolution::unfolded::{UnfoldedOp, Unfolding};
+use super::super::slices::{STEP, rows_of_part};
 use super::product::{multiply, multiply_into, summed, view};
 use super::{UNITS, cubes, element, output, room, values};
 
@@ -57,7 +58,7 @@ impl Patches {
 
     /// The first row and the number of rows of each part.
     fn parts(&self, of: &Unfolding) -> Vec<[usize; 2]> {
-        let step = of.rows(self.columns, self.source.dtype.size());
+        let step = rows_of_part(of.most, self.columns * self.source.dtype.size());
         (0..self.rows).step_by(step).map(|first| [first, step.min(self.rows - first)]).collect()
     }
 
@@ -198,7 +199,7 @@ impl UnfoldedOp for CubeBackend {
             return out;
         }
         // FP32 sums of the parts, each where every device can read.
-        let pitch = (columns * n).next_multiple_of(Unfolding::STEP);
+        let pitch = (columns * n).next_multiple_of(STEP);
         let sums = room(&gradient, [parts.len(), pitch], DType::F32);
         for (i, part) in parts.iter().enumerate() {
             product(*part, &view(&sums, i * pitch, [columns, n], [n, 1]));
