@@ -52,6 +52,14 @@ impl Aligner {
         self.compute
     }
 
+    /// What a result says of its products, before everything else: nothing in FP32.
+    pub fn products(&self) -> String {
+        match self.compute {
+            Compute::FP32 => String::new(),
+            half => format!("products in {}: ", half.name()),
+        }
+    }
+
     /// Content of a fixture.
     ///
     /// # Errors
@@ -80,21 +88,20 @@ impl Aligner {
         found
     }
 
-    /// Recomputes all models of a fixture, always in FP32, even if others are computed in half
-    /// precision; the result says so. `follow` returns the number of compared tensors.
+    /// Recomputes all models of a fixture. `follow` returns the number of compared tensors.
     pub fn models<C>(
         &mut self,
         file: &str,
         read: impl FnOnce(&[u8]) -> Result<Vec<C>, String>,
-        follow: impl Fn(&C, &Device) -> Result<usize, String>,
+        follow: impl Fn(&C, &Device, Compute) -> Result<usize, String>,
     ) -> Found {
         self.once(file, |aligner| {
             let cases = read(&aligner.bytes(file)?)?;
             let mut tensors = 0;
             for case in &cases {
-                tensors += follow(case, aligner.device())?;
+                tensors += follow(case, aligner.device(), aligner.compute())?;
             }
-            let products = if aligner.compute() == Compute::FP32 { "" } else { "products in fp32: " };
+            let products = aligner.products();
             Ok(format!("{products}{file}: {} models, {tensors} tensors", cases.len()))
         })
     }

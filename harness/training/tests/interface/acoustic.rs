@@ -17,7 +17,7 @@ fn cases() -> Vec<AcousticCase> {
 #[test]
 fn logits_losses_gradients_and_statistics_are_pytorchs() {
     for case in cases() {
-        assert!(case.follow(&Device::flex()).unwrap() > 15, "{}", case.name);
+        assert!(case.follow(&Device::flex(), Compute::FP32).unwrap() > 15, "{}", case.name);
     }
 }
 
@@ -32,7 +32,7 @@ fn another_model_is_told_apart() {
                 break;
             }
         }
-        let found = case.follow(&Device::flex());
+        let found = case.follow(&Device::flex(), Compute::FP32);
         let has_convolution =
             case.spec.layer.iter().any(|layer| matches!(layer, AcousticLayerSpec::Convolution(_)));
         assert_eq!(found.is_err(), has_convolution, "{}: {found:?}", case.name);

@@ -18,7 +18,7 @@ fn logits_losses_gradients_and_an_update_are_pytorchs() {
     let cases = cases();
     assert_eq!(cases.len(), 5);
     for case in cases {
-        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.follow(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared >= 8, "{}: {compared}", case.name);
     }
 }
@@ -80,7 +80,7 @@ fn another_model_is_told_apart() {
                 _ => false,
             };
             if changed {
-                assert!(case.follow(&Device::flex()).is_err(), "{}, layer {layer}", case.name);
+                assert!(case.follow(&Device::flex(), Compute::FP32).is_err(), "{}, layer {layer}", case.name);
                 told += 1;
             }
         }

@@ -1,6 +1,7 @@
 //! Language models agree with PyTorch over two windows, and the fixture tells other models apart.
 
 use burn::tensor::Device;
+use zoo_models::precision::Compute;
 use zoo_recipes::RecurrentBiases;
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
 use zoo_training::tasks::language_modelling::LanguageCase;
@@ -15,7 +16,7 @@ fn logits_losses_gradients_and_updates_of_two_windows_are_pytorchs() {
     let cases = cases();
     assert_eq!(cases.len(), 5);
     for case in cases {
-        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.follow(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared >= 40, "{}: {compared}", case.name);
     }
 }
@@ -26,7 +27,7 @@ fn another_model_or_loss_is_told_apart() {
         let mut told = 0;
         for mut case in cases() {
             if change(&mut case) {
-                assert!(case.follow(&Device::flex()).is_err(), "{}", case.name);
+                assert!(case.follow(&Device::flex(), Compute::FP32).is_err(), "{}", case.name);
                 told += 1;
             }
         }

@@ -4,6 +4,7 @@
 
 mod acoustic;
 mod classifier;
+mod halves;
 mod language;
 mod parity;
 mod sampled_language;

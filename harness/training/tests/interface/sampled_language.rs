@@ -2,6 +2,7 @@
 //! tells others apart.
 
 use burn::tensor::Device;
+use zoo_models::precision::Compute;
 use zoo_recipes::OptimizerSpec;
 use zoo_recipes::tasks::language_modelling::{LanguageLossSpec, LanguageModelSpec, LossOver};
 use zoo_training::tasks::language_modelling::LanguageCase;
@@ -16,7 +17,7 @@ fn sampled_losses_gradients_and_updates_of_two_windows_are_pytorchs() {
     let cases = cases();
     assert_eq!(cases.len(), 4);
     for case in cases {
-        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.follow(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared >= 24, "{}: {compared}", case.name);
     }
 }
@@ -26,7 +27,7 @@ fn another_loss_or_update_of_a_sampled_model_is_told_apart() {
     let differs = |what: &str, change: &dyn Fn(&mut LanguageCase)| {
         for mut case in cases() {
             change(&mut case);
-            let error = case.follow(&Device::flex()).expect_err(&case.name);
+            let error = case.follow(&Device::flex(), Compute::FP32).expect_err(&case.name);
             assert!(error.contains(what), "{error}");
         }
     };

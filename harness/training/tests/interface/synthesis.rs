@@ -16,7 +16,7 @@ fn cases() -> Vec<SynthesisCase> {
 #[test]
 fn outputs_losses_gradients_an_update_and_statistics_are_pytorchs() {
     for case in cases() {
-        let compared = case.train(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.train(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared > 80, "{}: {compared}", case.name);
     }
 }
@@ -35,7 +35,7 @@ fn another_model_is_told_apart() {
         let SynthesisDecoderSpec::Tacotron(decoder) = &mut case.model.decoder;
         decoder.prenet.dropout = 0.4;
         assert!(
-            case.train(&Device::flex()).is_err() && case.speak(&Device::flex()).is_err(),
+            case.train(&Device::flex(), Compute::FP32).is_err() && case.speak(&Device::flex()).is_err(),
             "{}",
             case.name
         );

@@ -16,7 +16,7 @@ fn logits_losses_gradients_and_an_update_are_pytorchs() {
     let cases = cases();
     assert_eq!(cases.len(), 7);
     for case in cases {
-        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.follow(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         assert!(compared >= 9, "{}: {compared}", case.name);
     }
 }
@@ -61,7 +61,7 @@ fn another_model_is_told_apart() {
                 layer @ TextLayerSpec::Relu {} => *layer = TextLayerSpec::Dropout { rate: 0.5 },
                 _ => continue,
             }
-            let error = case.follow(&Device::flex()).unwrap_err();
+            let error = case.follow(&Device::flex(), Compute::FP32).unwrap_err();
             assert!(error.contains("differs by"), "{}, layer {layer}: {error}", case.name);
             told += 1;
         }

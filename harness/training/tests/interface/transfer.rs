@@ -23,7 +23,7 @@ fn logits_losses_gradients_and_an_update_are_pytorchs() {
     let cases = cases();
     assert_eq!(cases.len(), 3);
     for case in cases {
-        let compared = case.follow(&Device::flex()).unwrap_or_else(|error| panic!("{error}"));
+        let compared = case.follow(&Device::flex(), Compute::FP32).unwrap_or_else(|error| panic!("{error}"));
         // Logits, loss and right answers; a gradient and an update of each parameter.
         assert!(compared >= 3 + 2 * 15, "{}: {compared}", case.name);
     }
@@ -69,7 +69,7 @@ fn another_number_in_the_cell_is_told_apart() {
                 0 => *forget_bias = 0.0,
                 _ => *epsilon = 1e-3,
             }
-            let error = case.follow(&Device::flex()).unwrap_err();
+            let error = case.follow(&Device::flex(), Compute::FP32).unwrap_err();
             assert!(error.contains("differs by"), "{}, change {change}: {error}", case.name);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use burn::tensor::Device;
 use serde::Deserialize;
+use zoo_models::precision::Compute;
 use zoo_recipes::tasks::speech_synthesis::{SpectrogramLossSpec, SynthesisModelSpec};
 use zoo_training::tasks::speech_synthesis::SynthesisCase;
 
@@ -46,7 +47,9 @@ pub fn parity(recipe: &Recipe) -> Found {
 /// Recomputes the models of the fixture.
 pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
     parity(recipe)?;
-    aligner.models(FILE, SynthesisCase::read_all, |case: &SynthesisCase, device: &Device| {
-        Ok(case.train(device)? + case.speak(device)?)
+    aligner.models(FILE, SynthesisCase::read_all, |case: &SynthesisCase, device: &Device, compute| {
+        // In half precision, a search's errors exceed the effects that it would test.
+        let spoken = if compute == Compute::FP32 { case.speak(device)? } else { 0 };
+        Ok(case.train(device, compute)? + spoken)
     })
 }

@@ -91,11 +91,7 @@ pub fn align(recipe: &Recipe, aligner: &mut Aligner) -> Found {
         files.into_iter().map(|file| aligner.once(file, |aligner| align_file(file, aligner))).collect();
     // In half precision, a file that has only searches contributes no text.
     let said: Vec<String> = said?.into_iter().filter(|said| !said.is_empty()).collect();
-    let products = match aligner.compute() {
-        Compute::FP32 => String::new(),
-        half => format!("products in {}: ", half.name()),
-    };
-    Ok(format!("{products}{}", said.join("; ")))
+    Ok(format!("{}{}", aligner.products(), said.join("; ")))
 }
 
 /// Compares the recipe's model with weights, outputs, gradients and one update from another

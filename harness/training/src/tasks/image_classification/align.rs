@@ -93,40 +93,40 @@ impl ClassifierCase {
         Ok(PictureBatch { pixels, size: self.size, labels: self.labels.clone() })
     }
 
-    /// Computes the pictures in FP32 and updates the weights once. Logits, loss, number of right
-    /// answers, every gradient, also those of the pixels, and the update must equal PyTorch's.
-    /// Returns the number of compared tensors.
+    /// Computes the pictures and updates the weights once. Logits, loss, number of right answers, every
+    /// gradient, also those of the pixels, and the update must equal PyTorch's; without the update in
+    /// half precision. Returns the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
-    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+    pub fn follow(&self, device: &Device, compute: Compute) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let (model, batch) = (self.model(&device)?, self.batch()?);
-        let mut all = Comparison::of(&self.fixture);
-        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
-        let pass = || Pass::evaluation(Compute::FP32);
+        let mut all = Comparison::of(&self.fixture, compute);
+        let pass = || Pass::evaluation(compute);
         let pixels = batch.pixels(&device).require_grad();
         let logits = to_f32(model.forward(pixels.clone(), &mut pass()));
-        compare("logits", &host_values(logits.clone().inner()))?;
+        all.compare("logits", &host_values(logits.clone().inner()), LIMIT)?;
         let loss = ClassifierLoss::new(&ClassifierLossSpec::CrossEntropy {});
         let counts = loss.counts(&batch);
         let terms = loss.terms(&model, &batch, &mut pass());
         for (term, (name, _)) in terms.iter().zip(&counts) {
-            compare(name, &host_values(term.sum.clone().inner()))?;
+            all.compare(name, &host_values(term.sum.clone().inner()), LIMIT)?;
         }
         let mean = terms.into_iter().zip(counts).next().map(|(term, (_, count))| term.sum / count);
-        let mut gradients = mean.ok_or("a loss has terms")?.backward();
+        let mut gradients = all.scaled(mean.ok_or("a loss has terms")?).backward();
         let taken = parameters::take_gradients(&model, &mut gradients);
-        compare("pixel_gradients", &self.pixel_gradients(pixels, logits)?)?;
+        all.compare("pixel_gradients", &self.pixel_gradients(pixels, logits)?, LIMIT)?;
         let mut rule = optimizer(&self.optimizer);
         rule.begin();
         let inner = device.inner();
         for (weight, gradient) in parameters::export(&model).into_iter().zip(taken) {
             let path = &weight.path;
             let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
-            compare(&format!("gradients/{path}"), &host_values(gradient.clone()))?;
+            let gradient = all.unscaled(gradient);
+            all.compare(&format!("gradients/{path}"), &host_values(gradient.clone()), LIMIT)?;
             let updated = stepped(rule.as_mut(), self.rate, weight, gradient, &inner);
-            compare(&format!("updated/{}", updated.path), &updated.values)?;
+            all.compare(&format!("updated/{}", updated.path), &updated.values, LIMIT)?;
         }
         let is_input = |key: &str| ["weights/", "half/"].iter().any(|part| key.starts_with(part));
         all.finish(|key| !is_input(key) && key != "pixels")

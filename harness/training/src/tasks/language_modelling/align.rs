@@ -132,26 +132,27 @@ impl LanguageCase {
         Ok(Some(parts.map(given).collect()))
     }
 
-    /// Trains on the two windows in FP32: logits, loss, expected counts of candidates, every gradient
-    /// and every weight after each update must equal PyTorch's. Returns the number of compared tensors.
+    /// Trains on the two windows: logits, loss, expected counts of candidates, every gradient and every
+    /// weight after each update must equal PyTorch's; without the weights in half precision. Returns
+    /// the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
-    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+    pub fn follow(&self, device: &Device, compute: Compute) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let mut model = self.model(&device)?;
         let steps = self.window(0)?.inputs.len() / self.rows.max(1);
         let whole = LanguageLoss::new(&self.loss, steps as u32, self.carries);
         let mut phase = self.phase(whole.clone())?;
-        let mut all = Comparison::of(&self.fixture);
+        let mut all = Comparison::of(&self.fixture, compute);
         for at in 0..WINDOWS {
             let mut compare = |key: &str, found: &[f32]| all.compare(&format!("{at}/{key}"), found, LIMIT);
             let batch = self.window(at)?;
-            let pass = || Pass::training(Compute::FP32, 1, 0);
+            let pass = || Pass::training(compute, 1, 0);
             let state = || if batch.begins { None } else { model.carried() };
             let logits = to_f32(model.forward(&batch.inputs, batch.rows, state(), &mut pass()).0);
             compare("logits", &host_values(logits.inner()))?;
-            let (nll, _) = losses(&model, &batch, state(), &mut Pass::evaluation(Compute::FP32));
+            let (nll, _) = losses(&model, &batch, state(), &mut Pass::evaluation(compute));
             compare("nll", &[nll as f32])?;
             // Clones of a loss share its state.
             let mut loss = whole.clone();
@@ -172,24 +173,27 @@ impl LanguageCase {
             let key = if self.fixture.has(&format!("{at}/loss")) { "loss" } else { "nll" };
             compare(key, &host_values(term.sum.clone().inner()))?;
             let mean = term.sum * (term.weight / batch.targets.len() as f64);
-            let taken = parameters::take_gradients(&model, &mut mean.backward());
+            let taken = parameters::take_gradients(&model, &mut all.scaled(mean).backward());
             for ((path, _), gradient) in parameters::shapes(&model).into_iter().zip(taken) {
                 match gradient {
-                    Some(gradient) => compare(&format!("gradients/{path}"), &host_values(gradient))?,
+                    Some(gradient) => {
+                        let gradient = host_values(all.unscaled(gradient));
+                        all.compare(&format!("{at}/gradients/{path}"), &gradient, LIMIT)?;
+                    }
                     None if is_state(&path) => {}
                     None => return Err(format!("{}: {path} has no gradient", self.name)),
                 }
             }
             phase.objective = Box::new(loss.clone());
             phase.running = Some(Box::new(loss));
-            let around = Surroundings { compute: Compute::FP32, seed: 1, micro_step: at as u64, group: 1 };
+            let around = Surroundings { compute, seed: 1, micro_step: at as u64, group: 1 };
             let micro = [MicroBatch { position: 0, batch }];
             let (moved, _) = run_phase(&mut phase, (0, 1), model, &micro, around, &mut Local, &mut Unwatched)
                 .map_err(|error| error.to_string())?;
             model = moved;
             for ParameterValues { path, values, .. } in parameters::export(&model) {
                 if !is_state(&path) {
-                    compare(&format!("updated/{path}"), &values)?;
+                    all.compare(&format!("{at}/updated/{path}"), &values, LIMIT)?;
                 }
             }
         }

@@ -103,37 +103,38 @@ impl AcousticCase {
         Frames::new(x, which.iter().map(|&i| self.lengths[i]).collect())
     }
 
-    /// Computes all utterances together in FP32, padded beyond the longest. Logits, loss, every
-    /// gradient and the running statistics must equal PyTorch's. Returns the number of compared
-    /// tensors.
+    /// Computes all utterances together, padded beyond the longest. Logits, loss, every gradient and the
+    /// running statistics must equal PyTorch's. Returns the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
-    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+    pub fn follow(&self, device: &Device, compute: Compute) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let model = self.model(&device)?;
         let all: Vec<usize> = (0..self.lengths.len()).collect();
         let longest = self.lengths.iter().copied().max().unwrap_or(0) + 3;
-        let mut pass = Pass::training(Compute::FP32, 1, 1);
+        let mut pass = Pass::training(compute, 1, 1);
         let (out, seen) = model.forward(self.frames(&all, longest, &device), &mut pass);
-        let mut all = Comparison::of(&self.fixture);
-        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
-        compare("logits", &host_values(to_f32(out.packed().detach())))?;
+        let mut all = Comparison::of(&self.fixture, compute);
+        all.compare("logits", &host_values(to_f32(out.packed().detach())), LIMIT)?;
         let utterances = Utterances::new(&self.labels, &out.places(), self.classes as u32 - 1);
         let loss = ctc(out.rows(), &utterances);
-        compare("loss", &host_values(loss.clone().inner()))?;
-        let mut gradients = loss.backward();
+        all.compare("loss", &host_values(loss.clone().inner()), LIMIT)?;
+        let mut gradients = all.scaled(loss).backward();
         let taken = parameters::take_gradients(&model, &mut gradients);
         for ((path, _), gradient) in parameters::shapes(&model).into_iter().zip(taken) {
             match gradient {
-                Some(gradient) => compare(&format!("gradients/{path}"), &host_values(gradient))?,
+                Some(gradient) => {
+                    let gradient = host_values(all.unscaled(gradient));
+                    all.compare(&format!("gradients/{path}"), &gradient, LIMIT)?;
+                }
                 None if path.contains("running_") => {}
                 None => return Err(format!("{}: {path} has no gradient", self.name)),
             }
         }
         for folded in parameters::export(&model.fold(&seen)) {
             if folded.path.contains("running_") {
-                compare(&format!("folded/{}", folded.path), &folded.values)?;
+                all.compare(&format!("folded/{}", folded.path), &folded.values, LIMIT)?;
             }
         }
         all.finish(|key| !key.starts_with("weights/") && key != "features")

@@ -116,19 +116,20 @@ impl SynthesisCase {
         })
     }
 
-    /// Computes a training pass in FP32. Outputs, losses, every gradient, an update and the running
-    /// statistics must equal PyTorch's. Returns the number of compared tensors.
+    /// Computes a training pass. Outputs, losses, every gradient, an update and the running statistics
+    /// must equal PyTorch's; without the update in half precision. Returns the number of compared
+    /// tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
-    pub fn train(&self, device: &Device) -> Result<usize, String> {
+    pub fn train(&self, device: &Device, compute: Compute) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let SpectrogramLossSpec::Spectrogram { padding, guide } = self.loss;
         let (model, batch) = (self.synthesiser(&device)?, self.batch()?);
         let [seed, step] = self.described.pass;
-        let pass = || Pass::training(Compute::FP32, seed, step);
-        let mut all = Comparison::of(&self.fixture);
-        let mut compare = |key: String, found: &[f32]| match key.split('/').next() {
+        let pass = || Pass::training(compute, seed, step);
+        let mut all = Comparison::of(&self.fixture, compute);
+        let compare = |all: &mut Comparison, key: String, found: &[f32]| match key.split('/').next() {
             // A sum that cancels has an error of the size of its terms.
             Some("gradients") => {
                 let of_all = self.fixture.largest(|key| key.starts_with("gradients/"));
@@ -140,25 +141,26 @@ impl SynthesisCase {
         };
         let (predicted, _) = model.forward(&batch, &mut pass());
         let written = predicted.written;
-        compare("out/frames".into(), &host_values(written.frames.detach()))?;
-        compare("out/stops".into(), &host_values(written.stops.detach()))?;
-        compare("out/weights".into(), &host_values(written.weights.detach()))?;
-        compare("out/corrected".into(), &host_values(predicted.corrected.detach()))?;
+        compare(&mut all, "out/frames".into(), &host_values(written.frames.detach()))?;
+        compare(&mut all, "out/stops".into(), &host_values(written.stops.detach()))?;
+        compare(&mut all, "out/weights".into(), &host_values(written.weights.detach()))?;
+        compare(&mut all, "out/corrected".into(), &host_values(predicted.corrected.detach()))?;
         if let Some(magnitudes) = predicted.magnitudes {
-            compare("out/magnitudes".into(), &host_values(magnitudes.detach()))?;
+            compare(&mut all, "out/magnitudes".into(), &host_values(magnitudes.detach()))?;
         }
         let objective = SpectrogramLoss::new(padding, self.bins(), guide);
         let counts = objective.counts(&batch);
         let terms = objective.terms(&model, &batch, &mut pass());
         let mut loss = None;
         for (term, (name, count)) in terms.into_iter().zip(counts) {
-            compare(format!("losses/{name}"), &host_values(term.sum.clone().inner()))?;
+            compare(&mut all, format!("losses/{name}"), &host_values(term.sum.clone().inner()))?;
             let mean = term.sum * (term.weight / count);
             loss = Some(match loss {
                 Some(sum) => sum + mean,
                 None => mean,
             });
         }
+        // Not scaled in half precision: sums over frames have gradients that a scale makes infinite.
         let mut gradients = loss.ok_or("a loss has terms")?.backward();
         let taken = parameters::take_gradients(&model, &mut gradients);
         let mut rule = optimizer(&self.described.optimizer);
@@ -172,13 +174,13 @@ impl SynthesisCase {
                 }
                 return Err(format!("{}: {path} has no gradient", self.name));
             };
-            compare(format!("gradients/{path}"), &host_values(gradient.clone()))?;
+            compare(&mut all, format!("gradients/{path}"), &host_values(gradient.clone()))?;
             let updated = stepped(rule.as_mut(), self.described.rate, weight, gradient, &inner);
-            compare(format!("updated/{}", updated.path), &updated.values)?;
+            compare(&mut all, format!("updated/{}", updated.path), &updated.values)?;
         }
         for folded in parameters::export(&objective.commit(model)) {
             if folded.path.contains("running_") {
-                compare(format!("folded/{}", folded.path), &folded.values)?;
+                compare(&mut all, format!("folded/{}", folded.path), &folded.values)?;
             }
         }
         let results = ["out/", "losses/", "gradients/", "updated/", "folded/"];

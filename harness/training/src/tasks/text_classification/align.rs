@@ -92,26 +92,25 @@ impl TextCase {
         Ok(scores(&model, &self.batch, &mut Pass::evaluation(compute)).concat())
     }
 
-    /// Computes the texts in FP32 and updates the weights once. Logits, loss, number of right
-    /// answers, every gradient and the update, with its row norms, must equal PyTorch's. Returns
-    /// the number of compared tensors.
+    /// Computes the texts and updates the weights once. Logits, loss, number of right answers, every
+    /// gradient and the update, with its row norms, must equal PyTorch's; without the update in half
+    /// precision. Returns the number of compared tensors.
     ///
     /// # Errors
     /// The first tensor that differs, and by how much.
-    pub fn follow(&self, device: &Device) -> Result<usize, String> {
+    pub fn follow(&self, device: &Device, compute: Compute) -> Result<usize, String> {
         let device = device.clone().autodiff();
         let model = self.model(&device)?;
-        let mut all = Comparison::of(&self.fixture);
-        let mut compare = |key: &str, found: &[f32]| all.compare(key, found, LIMIT);
-        compare("logits", &self.logits(&device, Compute::FP32)?)?;
+        let mut all = Comparison::of(&self.fixture, compute);
+        all.compare("logits", &self.logits(&device, compute)?, LIMIT)?;
         let loss = TextLoss::default();
         let counts = loss.counts(&self.batch);
-        let terms = loss.terms(&model, &self.batch, &mut Pass::evaluation(Compute::FP32));
+        let terms = loss.terms(&model, &self.batch, &mut Pass::evaluation(compute));
         for (term, (name, _)) in terms.iter().zip(&counts) {
-            compare(name, &host_values(term.sum.clone().inner()))?;
+            all.compare(name, &host_values(term.sum.clone().inner()), LIMIT)?;
         }
         let mean = terms.into_iter().zip(counts).next().map(|(term, (_, count))| term.sum / count);
-        let mut gradients = mean.ok_or("a loss has terms")?.backward();
+        let mut gradients = all.scaled(mean.ok_or("a loss has terms")?).backward();
         let taken = parameters::take_gradients(&model, &mut gradients);
         let mut rule = optimizer(&self.optimizer);
         rule.begin();
@@ -120,12 +119,13 @@ impl TextCase {
         for (weight, gradient) in parameters::export(&model).into_iter().zip(taken) {
             let path = &weight.path;
             let gradient = gradient.ok_or_else(|| format!("{}: {path} has no gradient", self.name))?;
-            compare(&format!("gradients/{path}"), &host_values(gradient.clone()))?;
+            let gradient = all.unscaled(gradient);
+            all.compare(&format!("gradients/{path}"), &host_values(gradient.clone()), LIMIT)?;
             updated.push(stepped(rule.as_mut(), self.rate, weight, gradient, &inner));
         }
         let model = parameters::import(model, updated).map_err(|error| error.to_string())?;
         for ParameterValues { path, values, .. } in parameters::export(&loss.commit(model)) {
-            compare(&format!("updated/{path}"), &values)?;
+            all.compare(&format!("updated/{path}"), &values, LIMIT)?;
         }
         all.finish(|key| !key.starts_with("weights/"))
     }
