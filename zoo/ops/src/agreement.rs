@@ -328,7 +328,7 @@ const CONVOLUTIONS: [Convolution; 4] = [
 /// Bytes of patches that a convolution unfolds at once here, so that the larger ones have parts.
 const PATCHES: usize = 40_000;
 
-/// Widths that Burn pads on CUDA, where a row occupies a power of two bytes or a multiple of 512.
+/// Widths that CubeCL pads on CUDA with TF32, where a row occupies a power of two bytes or a multiple of 512.
 /// An operation that confuses the allocation with the tensor is wrong at these widths, but right
 /// at 64.
 const LAYER_NORMS: [(&str, usize); 4] = [
@@ -348,8 +348,8 @@ const EVALUATED_BATCH_NORMS: [(&str, usize); 4] = [
 
 const GRADIENT_NORM: &str = "gradient norm, 8 gradients";
 
-/// Eight gradients: their sums of squares and largest magnitudes. Burn pads all of these sizes on
-/// CUDA.
+/// Eight gradients: their sums of squares and largest magnitudes. CubeCL pads all of these sizes on
+/// CUDA with TF32.
 fn gradient_norm(device: &Device) -> Agreement {
     let sizes = [57 * 64, 10_000, 96, 300 * 140, 29, 1, 80, 300];
     let draw = |(i, &n)| draw(i, [1, n], 1.0, device).inner().reshape([n]);

@@ -1,8 +1,13 @@
-//! Opening of a device before Burn does, with other properties than its runtime reports.
+//! Opening of a device before Burn does, with other properties than its runtime reports, and with
+//! tensors whose rows follow each other without padding.
 //!
 //! CubeCL keeps one server per device, which serves all users of the device. The first user creates
 //! it. Burn's tensors therefore use a server that is created and registered here. Its properties
 //! decide which kernels may run.
+//!
+//! On CUDA, CubeCL pads rows whose bytes are neither a power of two nor a multiple of 512. Custom
+//! kernels read rows without padding, so every padded tensor would be copied before they read it.
+//! Only loads by the tensor memory accelerator need aligned rows; they are removed with the padding.
 
 use std::sync::Arc;
 
@@ -12,12 +17,13 @@ use cubecl::ir::features::Features;
 use cubecl::ir::{DeviceProperties, ElemType, FloatKind};
 use cubecl::server::{Server, ServerUtilities};
 use cubecl_runtime::runtime::Runtime;
+use cubecl_server::allocator::ContiguousMemoryLayoutPolicy;
 
 /// The device is already open, so its properties can no longer change.
 #[derive(Debug)]
 pub struct AlreadyOpen;
 
-/// Opens a device after applying `change` to its properties.
+/// Opens a device after applying `change` to its properties. Its tensors have rows without padding.
 ///
 /// # Errors
 /// This process has already opened the device.
@@ -26,21 +32,24 @@ pub fn open_with<R: Runtime>(
     change: impl FnOnce(&mut DeviceProperties),
 ) -> Result<Client, AlreadyOpen> {
     let mut server = <R::Server as DeviceService>::init(device.to_id());
-    change_properties(&mut server, change);
+    adapt(&mut server, change);
     Client::try_init(device.to_id(), server).map_err(|_| AlreadyOpen)
 }
 
-fn change_properties<S: Server>(server: &mut S, change: impl FnOnce(&mut DeviceProperties)) {
+fn adapt<S: Server>(server: &mut S, change: impl FnOnce(&mut DeviceProperties)) {
     let shared = Server::utilities(server);
     assert_eq!(Arc::strong_count(&shared), 2, "the server's and ours: nobody else reads them yet");
     let mut properties = (*shared.properties).clone();
     change(&mut properties);
+    properties.features.tma.clear();
     let utilities: *mut ServerUtilities = Arc::as_ptr(&shared).cast_mut();
     // SAFETY: there are two pointers to this value. One is `shared`, which is not used while the
     // reference lives. The other is in `server`, which is borrowed exclusively and therefore not in
     // use elsewhere. The pointer may write, because `Arc::as_ptr` does not go through a reference.
     let utilities = unsafe { &mut *utilities };
     utilities.properties_hash = properties.checksum();
+    utilities.layout_policy =
+        Box::new(ContiguousMemoryLayoutPolicy::new(properties.memory.alignment as usize));
     utilities.properties = Arc::new(properties);
 }
 

@@ -5,7 +5,7 @@
 //! bitwise equal results.
 //!
 //! Kernels get every size as a scalar and never call `len()`. It counts the values that the
-//! argument's handle spans, and on CUDA Burn pads the rows of its tensors, so that a vector of 96
+//! argument's handle spans, and with TF32 CubeCL pads the rows of tensors, so that a vector of 96
 //! numbers spans 128.
 
 mod attention;
@@ -35,7 +35,7 @@ use cubecl::server::Handle;
 /// Number of units of a cube.
 const UNITS: usize = 256;
 
-/// An uninitialised row-major tensor on the device of `like`. Burn's own allocations have padded
+/// An uninitialised row-major tensor on the device of `like`. Burn's own allocations may have padded
 /// rows on CUDA.
 fn room(like: &CubeTensor, shape: impl Into<Shape>, dtype: DType) -> CubeTensor {
     empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), shape.into(), dtype)
