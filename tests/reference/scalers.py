@@ -140,7 +140,7 @@ LOGMAX_CASES = {
 def main():
     # 128 is the scale of bigLSTM in Micikevicius et al. 2018; the powers of two after it are what `zoo
     # profile` suggests for small systems.
-    static = {"static": 512.0} | {f"static-{scale}": float(scale) for scale in (128, 2, 64, 1024, 4096, 8192)}
+    static = {"static": 512.0} | {f"static-{scale}": float(scale) for scale in (128, 2, 64, 1024, 4096, 8192, 32768)}
     cases = [{
         "name": name, "scaler": {"kind": "static", "scale": scale}, "steps": 100, "overflows": [3, 50], "updates": 98,
         "scales": [[0, scale]],
