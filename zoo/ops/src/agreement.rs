@@ -328,7 +328,8 @@ const CONVOLUTIONS: [Convolution; 4] = [
 /// Bytes of patches that a convolution unfolds at once here, so that the larger ones have parts.
 const PATCHES: usize = 40_000;
 
-/// Widths that CubeCL pads on CUDA with TF32, where a row occupies a power of two bytes or a multiple of 512.
+/// Widths that CubeCL pads on CUDA with TF32, where a row occupies a power of two bytes or a multiple
+/// of 512.
 /// An operation that confuses the allocation with the tensor is wrong at these widths, but right
 /// at 64.
 const LAYER_NORMS: [(&str, usize); 4] = [
