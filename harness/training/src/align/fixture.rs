@@ -112,6 +112,26 @@ impl Fixture {
         parameters::import(fresh, weights).map_err(|error| error.to_string())
     }
 
+    /// A case with these values, for tests.
+    #[cfg(test)]
+    pub fn of<const N: usize>(
+        name: &str,
+        values: impl IntoIterator<Item = (&'static str, [f32; N])>,
+    ) -> Self {
+        let values = values.into_iter().map(|(key, values)| (key.to_owned(), values.to_vec())).collect();
+        Self { name: name.to_owned(), numbers: BTreeMap::default(), values }
+    }
+
+    /// The largest difference of computed values from those of the file, relative to the largest of the
+    /// file.
+    ///
+    /// # Errors
+    /// If the file lacks the values or has another number of them.
+    pub fn farthest(&self, key: &str, found: &[f32]) -> Result<f64, String> {
+        let apart = self.apart(key, found, self.largest(|other| other == key))?;
+        Ok(apart.into_iter().fold(0.0, f64::max))
+    }
+
     /// Compares computed values with those of the file, relative to the largest of the file.
     ///
     /// # Errors
