@@ -79,6 +79,12 @@ executed() {
     grep -q "^RAN" "$log/driver.log" || failed "$2: no kernel was executed"
     if grep -E "^UNSUPPORTED ($ours)_" "$log/driver.log" >&2; then failed "$2: these kernels were not executed"; fi
 }
+# Fails if a row of the last `verify --kernels` does not have this number of launches.
+launches() {
+    local row=$1 expected=$2 found
+    found=$(grep -E "^$row +yes " "$scratch/out" | awk '{ print $(NF - 1) }')
+    [ "$found" = "$expected" ] || failed "$row has ${found:-no} launches, and not $expected"
+}
 # Fails if ptxas finds too few registers for a kernel of ours that the last call loaded.
 spills() {
     local ptx kernel card report count=0 spilled=0
@@ -120,6 +126,8 @@ quick() {
         failed "zoo doctor does not say that the driver is too old"
 
     executed 0 "own kernels in FP32" verify --kernels
+    # As many as on Vulkan: nothing is copied to remove the padding of rows.
+    launches "layer_norm, width 29" 10
     compgen -G "$ZOO_HOME/kernels/*/cuda-NVIDIA_H100*-strict.db" >/dev/null ||
         failed "kernels are not kept under the name of the card: $(ls "$ZOO_HOME"/kernels/*)"
     spills
@@ -162,6 +170,8 @@ thorough() {
     # Rows have padding with TF32 only. What multiplies loads by TMA, and is not executed.
     executed 0 "own kernels on padded rows" verify --kernels dropout relu_dropout add_dropped layer_norm cross_entropy \
         embedding batch_norm gradient --fp32 tf32
+    # Three copies remove the padding, so these rows have it.
+    launches "layer_norm, width 29" 13
 
     if [ "$(left)" -le 0 ]; then over "ci/gpu.sh without a GPU"; fi
     step "CUDA: ci/gpu.sh without a GPU"

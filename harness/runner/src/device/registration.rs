@@ -7,7 +7,7 @@
 //!
 //! On CUDA, CubeCL pads rows whose bytes are neither a power of two nor a multiple of 512. Custom
 //! kernels read rows without padding, so every padded tensor would be copied before they read it.
-//! Only loads by the tensor memory accelerator need aligned rows; they are removed with the padding.
+//! Only loads by the tensor memory accelerator (TMA) need aligned rows; both are removed together.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use cubecl_server::allocator::ContiguousMemoryLayoutPolicy;
 #[derive(Debug)]
 pub struct AlreadyOpen;
 
-/// Opens a device after applying `change` to its properties. Its tensors have rows without padding.
+/// Opens a device without padded rows and TMA, after applying `change` to its properties.
 ///
 /// # Errors
 /// This process has already opened the device.
