@@ -156,6 +156,13 @@ fn the_largest_batch_fits_and_grows_with_the_memory() {
 }
 
 #[test]
+fn kernels_of_a_cpu_are_refused() {
+    let zoo = Zoo::new();
+    let call = ["bench", "reversal-transformer", "--tier", "smoke", "--kernels", "--device", "cpu"];
+    zoo.ends_with(8, &call).says("--kernels needs a GPU");
+}
+
+#[test]
 fn an_arm_or_shape_that_is_not_there_is_named() {
     let zoo = Zoo::new();
     let ended = zoo.ends_with(2, &["bench", "reversal-transformer", "--shape", "64"]);

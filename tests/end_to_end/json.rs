@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::binary::{Zoo, in_root, tone};
-use crate::json_schema::errors;
+use crate::json_schema::{definition, errors};
 
 /// The examples of docs/json.md by the title of their section.
 fn examples() -> BTreeMap<String, Value> {
@@ -143,9 +143,9 @@ fn every_command_prints_the_document_of_its_example() {
         wrong.extend(found.into_iter().map(|difference| format!("{title}: {difference}")));
     }
     assert!(wrong.is_empty(), "docs/json.md:\n{}", wrong.join("\n"));
-    // These need data, a model with a language model, or minutes.
+    // These need data, a GPU, a model with a language model, or minutes.
     let others: Vec<&str> = examples.keys().map(String::as_str).collect();
-    assert_eq!(others, ["bench --max-batch", "evaluate --sweep", "fetch --verify"]);
+    assert_eq!(others, ["bench --kernels", "bench --max-batch", "evaluate --sweep", "fetch --verify"]);
 }
 
 #[test]
@@ -153,6 +153,12 @@ fn the_examples_that_are_not_printed_here_match_the_schema() {
     let examples = examples();
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(in_root("docs/json.schema.json")).unwrap()).unwrap();
+    for (title, name) in [("bench --kernels", "bench_kernels"), ("bench --max-batch", "bench_max_batch")] {
+        let mut found = errors(definition(name), &examples[title]);
+        // `{}` stands for an object that is left out.
+        found.retain(|error| !error.starts_with("/environment"));
+        assert_eq!(found, [""; 0], "{title}");
+    }
     for title in ["evaluate --sweep", "fetch --verify", "fetch"] {
         assert_eq!(errors(&schema, &examples[title]), [""; 0], "{title}");
     }

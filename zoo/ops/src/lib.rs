@@ -64,7 +64,7 @@ pub use gated::gated;
 pub use gelu::gelu;
 pub use halves::{Instruction, instruction as bf16_instruction};
 pub use islands::Islands;
-pub use launches::count as count_launches;
+pub use launches::{Launched, count as count_launches, time as time_launches};
 pub use layer_norm::{layer_norm, layer_norm_by};
 pub use linear::linear;
 pub use magnitude::magnitudes;

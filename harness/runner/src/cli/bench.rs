@@ -13,6 +13,7 @@ Examples:
   zoo bench transformer-base --arms fp32,mixed --device cuda:0 --format json
   zoo bench transformer-big --arms fp32 --steps 4
   zoo bench transformer-base --max-batch --shape 64x32 --memory 8GB
+  zoo bench transformer-base --kernels --shape 128x32 --device cuda:0
   zoo bench gnmt-v2 --decode beam5 --shape 16x32
   zoo bench wave2letter-plus --decode greedy --shape 1x400 --arms fp32 --compute fp32,fp16,bf16
 
@@ -42,7 +43,7 @@ pub struct BenchArgs {
     #[arg(
         long,
         value_name = "SEARCH",
-        conflicts_with_all = ["max_batch", "probe"],
+        conflicts_with_all = ["max_batch", "kernels", "probe"],
         add = completing::searches()
     )]
     pub decode: Option<String>,
@@ -60,7 +61,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", requires = "max_batch", default_value_t = 120,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_seconds: u32,
+    /// Show the kernels of one update of each arm on a GPU, instead of timing: launches and time
+    #[arg(long, conflicts_with_all = ["max_batch", "steps"])]
+    pub kernels: bool,
     /// Try one batch of --shape and print its time and memory as JSON; used by --max-batch
-    #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "steps"])]
+    #[arg(long, hide = true, requires = "shape", conflicts_with_all = ["max_batch", "kernels", "steps"])]
     pub probe: bool,
 }

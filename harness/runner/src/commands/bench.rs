@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::memory::Bytes;
 use crate::output::{self, Cell, Format, Table};
 use crate::stages::{
-    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Request,
-    Spread, bench, chosen_arms, decoding, max_batch, probe,
+    ArmKernels, Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, Kernels, MaxBatch,
+    MaxBatchOptions, Request, Spread, bench, chosen_arms, decoding, kernels, max_batch, probe,
 };
 
 /// Fraction of an update below which its remaining time is noise and is not shown in human output.
@@ -50,6 +50,9 @@ pub fn run(context: &Context, args: &BenchArgs) -> Result<Exit> {
         };
         let found = max_batch(context, &request, options)?;
         written(context, "max_batch", &found, largest)?;
+    } else if args.kernels {
+        let found = kernels(context, &request, args.shape)?;
+        written(context, "kernels", &found, of_update)?;
     } else {
         let options = BenchOptions { steps: args.steps, shape: args.shape };
         let measured = bench(context, &request, options)?;
@@ -288,6 +291,48 @@ fn largest(found: &MaxBatch, format: Format) -> String {
     format!(
         "{rows}{} on {}, within {memory} and {} s a batch\n",
         found.recipe, found.hardware, found.seconds_limit
+    )
+}
+
+/// The kernels of one update of every arm.
+fn of_update(found: &Kernels, format: Format) -> String {
+    let mut table = output::columns(["arm", "products", "kernel", "#launches", "#ms", "#share"]);
+    for arm in &found.arms {
+        let all = arm.device_seconds();
+        for kernel in &arm.kernels {
+            table.push(vec![
+                Cell::words(arm.arm.clone()),
+                Cell::words(arm.compute.clone()),
+                Cell::words(kernel.kernel.clone()),
+                Cell::count(kernel.launches as u64),
+                with_unit(kernel.seconds.map(|seconds| 1e3 * seconds), |ms| format!("{ms:.3}")),
+                with_unit(kernel.seconds.zip(all).map(|(one, all)| one / all), |share| {
+                    format!("{:.1} %", 100.0 * share)
+                }),
+            ]);
+        }
+    }
+    let rows = table.render(format);
+    if format != Format::Human {
+        return rows;
+    }
+    let sums: String = found.arms.iter().map(|arm| sum(arm, found)).collect();
+    format!("{rows}{sums}{} on {}\n", found.recipe, found.hardware)
+}
+
+/// Sums of an arm's kernels, and the duration of the update.
+fn sum(arm: &ArmKernels, found: &Kernels) -> String {
+    let device = match arm.device_seconds() {
+        Some(seconds) => format!("{:.1} ms", 1e3 * seconds),
+        None => "a time that the device did not measure".into(),
+    };
+    format!(
+        "{}: {} launches in {device}; an update of {} {} takes {:.1} ms when its kernels are not timed\n",
+        arm.arm,
+        grouped(arm.launches() as u64),
+        grouped(arm.tokens),
+        found.unit,
+        1e3 * arm.seconds
     )
 }
 

@@ -25,8 +25,8 @@ mod trained_terms;
 mod transfer;
 
 pub use bench::{
-    Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, MaxBatch, MaxBatchOptions, Spread,
-    bench, decoding, max_batch, probe,
+    ArmKernels, Bench, BenchOptions, Bound, DataMargin, Decoding, DecodingOptions, Kernels, MaxBatch,
+    MaxBatchOptions, Spread, bench, decoding, kernels, max_batch, probe,
 };
 pub use diff::{Different, Losses, RunDifferences, ScoreDifference, diff};
 pub use infer::{InferRequest, inference};

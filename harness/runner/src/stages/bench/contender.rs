@@ -31,8 +31,16 @@ pub enum Data {
 }
 
 impl Data {
+    /// Full batches of a shape, else the recipe's data if it is available, else generated data.
+    pub fn chosen(ctx: &Context, arm: &Resolved, shape: Option<Shape>) -> Result<Self> {
+        match shape {
+            Some(shape) => Ok(Self::Shaped(shape)),
+            None => Self::of(ctx, arm),
+        }
+    }
+
     /// The recipe's data if it is available, else generated data.
-    pub fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
+    fn of(ctx: &Context, arm: &Resolved) -> Result<Self> {
         let missing = match arm.recipe.data().corpus_to_fetch() {
             Some(name) => {
                 let missing = CorpusDefinition::find(name)?.bytes_to_download(&ctx.data_home());

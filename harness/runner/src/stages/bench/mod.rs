@@ -6,6 +6,7 @@
 mod ceilings;
 mod contender;
 mod decoding;
+mod kernels;
 mod max_batch;
 mod probe;
 mod speeds;
@@ -26,6 +27,7 @@ use crate::task::shape::Shape;
 use crate::tasks;
 
 pub use self::decoding::{Decoding, DecodingOptions, decoding};
+pub use self::kernels::{ArmKernels, Kernels, kernels};
 pub use self::max_batch::{MaxBatch, MaxBatchOptions, max_batch};
 pub use self::probe::{Bound, probe};
 pub use self::speeds::{Bench, DataMargin, Spread};
@@ -49,10 +51,7 @@ pub fn bench(ctx: &Context, request: &Request, options: BenchOptions) -> Result<
     let arms = request.resolve_all()?;
     let ctx = &ctx.for_arms(&arms)?;
     let (first, others) = arms.split_first().ok_or_else(|| Failure::usage("no arm to time"))?;
-    let data = match options.shape {
-        Some(shape) => Data::Shaped(shape),
-        None => Data::of(ctx, first)?,
-    };
+    let data = Data::chosen(ctx, first, options.shape)?;
     let mut baseline = Contender::new(ctx, request, first, &data)?;
     let (mut ended, mut speed_ups) = (Vec::new(), Vec::new());
     let parts = options.steps.unwrap_or(u64::MAX);
