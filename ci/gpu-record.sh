@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Copies the records of ci/gpu.sh into results/data: ledger and outputs, the machine, and the results
-# of kernels and fixtures of steps that ended. Speeds beside PyTorch become a table of docs/devices.md.
+# of kernels, fixtures and profiles of steps that ended. They and the speeds beside PyTorch become
+# tables of docs/devices.md.
 #
 #   ci/gpu-record.sh OUT NAME        e.g. ci/gpu-record.sh records nvidia-h100-2026-12
 #
@@ -22,10 +23,14 @@ fi
 
 folder=results/data/devices/$name
 mkdir -p "$folder"
-for step in "$out"/done/{doctor,kernels,parity}*; do
+for step in "$out"/done/{doctor,kernels,parity,profile}*; do
     if [ -e "$step" ]; then sed "s#$out#OUT#g" "$out/$(basename "$step").out" >"$folder/$(basename "$step").json"; fi
 done
 for file in gpu.csv codes.txt; do if [ -e "$out/$file" ]; then cp "$out/$file" "$folder/"; fi; done
+if ! grep -q "<!-- device: $name -->" docs/devices.md; then
+    printf '\n### Checks of %s\n\n<!-- device: %s -->\n<!-- end of device -->\n' "$name" "$name" >>docs/devices.md
+fi
+python3 ci/device_tables.py docs/devices.md
 
 speeds=()
 for step in "$out"/done/pytorch-*; do

@@ -20,13 +20,14 @@
 # NAME takes the new records over.
 #
 # --dry tries the script without a GPU, in OUT/dry: kernels are compiled by NVRTC and executed on the
-# stand-in driver of ci/cuda_standin, with the smallest shapes and recipes. ZOO_CUDA_CACHE is as in
-# ci/cuda-check.sh.
+# stand-in driver of ci/cuda_standin, with the smallest shapes and recipes. Without ZOO_UNFUSED, the
+# stage unfused is tried with the same program. Stage tf32 has no steps: the stand-in does not execute
+# kernels that load by TMA. ZOO_CUDA_CACHE is as in ci/cuda-check.sh.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
-stages=(doctor kernels parity pytorch multi30k halves unfused tf32 smoke toys)
+stages=(doctor kernels parity pytorch multi30k halves unfused profiles tf32 smoke toys)
 dry=
 chosen=()
 for argument in "$@"; do
@@ -223,27 +224,35 @@ pytorch() {
     done
 }
 multi30k() { zoo_run train-multi30k "$verdicts" reproduce "${trained[@]}" --jobs "${JOBS:-2}" --yes; }
-# A type that the device lacks is not a fault.
+# A type that the device lacks is not a fault. The argument comes behind the names of the steps.
 halves() {
-    local compute machine
+    local compute machine after=${1:-}
     machine=$(timeout 120 "$zoo" doctor --device "$device" 2>&1) || true
     for compute in fp16 bf16; do
         if [[ $machine == *"no $compute"* ]]; then
             echo "$device has no $compute" | tee -a "$OUT/codes.txt"
             continue
         fi
-        zoo_run "kernels-$compute" 0 verify --kernels "${rows[@]}" --compute "$compute"
-        fixtures "parity-$compute" --compute "$compute"
+        zoo_run "kernels$after-$compute" 0 verify --kernels "${rows[@]}" --compute "$compute"
+        fixtures "parity$after-$compute" --compute "$compute"
     done
 }
 # With the program whose operations are not fused: a fault of ours differs from one of fusion's.
 unfused() {
-    local fused=$zoo
-    if [ -n "$dry" ] && [ -z "${ZOO_UNFUSED:-}" ]; then return; fi
-    zoo=$(program "${ZOO_UNFUSED:-}" "$feature-unfused")
+    local fused=$zoo given=${ZOO_UNFUSED:-}
+    if [ -n "$dry" ]; then given=${given:-${ZOO_BINARY:-}}; fi
+    zoo=$(program "$given" "$feature-unfused")
     zoo_run kernels-unfused 0 verify --kernels "${rows[@]}" --fp32 strict
     fixtures parity-unfused --fp32 strict
+    halves -unfused
     zoo=$fused
+}
+# Where the time of an update goes, by kernel.
+profiles() {
+    local recipe
+    for recipe in "${timed[@]}"; do
+        zoo_run "profile-$recipe" 0 bench "$recipe" --arms fp32,mixed --kernels --offline --fp32 strict ${dry:+--tier smoke}
+    done
 }
 # Breaks at the encoder: the record says how far off TF32 is.
 tf32() { if has_tf32; then zoo_run parity-tf32 "0 9" verify "${families[0]}" --to parity --fp32 tf32; fi; }
