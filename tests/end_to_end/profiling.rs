@@ -76,6 +76,13 @@ fn a_recipe_is_profiled_in_every_format_and_nothing_is_kept() {
     assert!(lines[0].starts_with("quantity,update,layer,values,zero,not_finite,lost,"), "{}", lines[0]);
     assert!(lines[1].starts_with("activation gradients,2,all,"), "{}", lines[1]);
     assert!(lines[2..].iter().all(|line| line.contains("query") || line.contains(",all,")), "{}", csv.stdout);
+    for line in &lines[1..] {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{text} in {line}"));
+        let counts = cells.last().unwrap().split_whitespace();
+        let counted: u64 = counts.map(|pair| number(pair.split_once(':').unwrap().1)).sum();
+        assert_eq!(counted, number(cells[3]) - number(cells[4]) - number(cells[5]), "{line}");
+    }
     let kept: Vec<_> =
         files(zoo.home()).into_keys().filter(|path| !path.starts_with(zoo.home().join("prepared"))).collect();
     assert_eq!(kept, [zoo.home().join("out.svg")], "no ledger, no run, no scratch folder");

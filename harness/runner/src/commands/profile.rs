@@ -226,6 +226,7 @@ fn numbers(report: &ProfileReport) -> Table {
         "#2048 and more",
         "#lowest exponent",
         "#highest exponent",
+        "counts",
     ];
     let mut table = output::columns(titles);
     for quantity in Quantity::ALL {
@@ -248,6 +249,9 @@ fn numbers(report: &ProfileReport) -> Table {
             let ends = histogram.ends();
             let exponent = |end: Option<i32>| Cell::number(end.map(f64::from));
             cells.extend([exponent(ends.map(|(low, _)| low)), exponent(ends.map(|(_, high)| high))]);
+            let counts: Vec<String> =
+                histogram.exponents().map(|(exponent, count)| format!("{exponent}:{count}")).collect();
+            cells.push(Cell::words(counts.join(" ")));
             table.push(cells);
         }
     }
