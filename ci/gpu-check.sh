@@ -104,8 +104,9 @@ if ! drivers; then
     echo "note: there is no Vulkan driver; that the builds compile is all that was seen" >&2
     exit 0
 fi
-step "a device that is opened with other properties, as CUDA's is without TF32"
-cargo test --profile gpu-check --locked -p zoo-harness --bin zoo --features cuda,wgpu device::
+step "a device that is opened with other properties, as CUDA's is without TF32, and launches by kernel"
+cargo test --profile gpu-check --locked -p zoo-ops --lib -p zoo-harness --bin zoo \
+    --features zoo-harness/cuda,zoo-harness/wgpu -- device:: launches::
 
 kernels "in FP32"
 
