@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Tables of the checks of a GPU in a document, from the outputs that ci/gpu-record.sh copied.
+"""Tables of what was checked and timed on a device in documents, from outputs of zoo.
 
     ci/device_tables.py docs/devices.md [--check]      write the tables, or compare them
 
 Tables stand between `<!-- device: NAME -->` and `<!-- end of device -->`. The records of NAME are in
 results/data/devices/NAME: kernels*.json are of `zoo verify --kernels`, parity*.json of `zoo verify --to
-parity`, profile-*.json of `zoo bench --kernels`. `--check` ends with 1 if a table is not that of its
-records.
+parity`, profile-*.json of `zoo bench --kernels`, decoding-*.json of `zoo bench --decode`.
+ci/gpu-record.sh copies those of a GPU. `--check` ends with 1 if a table is not that of its records.
 """
 
 import argparse
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 FOLDER = pathlib.Path(__file__).parent.parent / "results" / "data" / "devices"
@@ -78,12 +79,28 @@ def profiles(folder):
     return table(head, rows) if rows else ""
 
 
+def decodings(folder):
+    rows = []
+    types = []
+    for _, record in records(folder, "decoding-*.json"):
+        cells = {}
+        for arm in record["arms"]:
+            laps = [1e3 * seconds for seconds in arm["laps"]]
+            cells[arm["compute"]] = f"{statistics.median(laps):,.0f} ({min(laps):,.0f} to {max(laps):,.0f})"
+        types += [one for one in cells if one not in types]
+        million = record["arms"][0]["parameters"] / 1e6
+        rows.append((million, [record["recipe"], record["search"], record["shape"], f"{million:.1f}"], cells))
+    head = ["recipe", "search", "batch", "#million parameters", *(f"#{one}, ms" for one in types)]
+    filled = [start + [cells.get(one, "-") for one in types] for _, start, cells in sorted(rows, key=lambda row: row[0])]
+    return table(head, filled) if rows else ""
+
+
 def filled(text):
     def of(found):
         folder = FOLDER / found[2]
         if not folder.is_dir():
             sys.exit(f"error: {folder} does not exist, but a document has its tables")
-        tables = [made for made in (kernels(folder), fixtures(folder), profiles(folder)) if made]
+        tables = [made for made in (kernels(folder), fixtures(folder), profiles(folder), decodings(folder)) if made]
         return f"{found[1]}\n" + "\n".join(tables) + f"\n{found[4]}"
 
     return TABLES.sub(of, text)
@@ -92,14 +109,15 @@ def filled(text):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("file", type=pathlib.Path)
+    parser.add_argument("files", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
-    text = options.file.read_text(encoding="utf-8")
-    made = filled(text)
-    if not options.check:
-        options.file.write_text(made, encoding="utf-8")
-    elif made != text:
-        sys.exit(f"error: the tables of {options.file} are not those of their records: run ci/device_tables.py {options.file}")
+    for file in options.files:
+        text = file.read_text(encoding="utf-8")
+        made = filled(text)
+        if not options.check:
+            file.write_text(made, encoding="utf-8")
+        elif made != text:
+            sys.exit(f"error: the tables of {file} are not those of their records: run ci/device_tables.py {file}")
 
 
 if __name__ == "__main__":
