@@ -297,7 +297,8 @@ fn judged(zoo: &Zoo, bleu: f64) {
 /// Killed between two saves, the run makes some updates again.
 #[test]
 fn an_event_file_grows_with_its_run_and_a_killed_run_leaves_no_updates_twice() {
-    const UPDATES: u64 = 400;
+    // Seconds of training: the run must not end before it is killed.
+    const UPDATES: u64 = 1500;
     let zoo = Zoo::new();
     let updates = format!("train.max_updates={UPDATES}");
     let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--set", &updates];
