@@ -15,7 +15,6 @@ pub struct Launched {
 
 #[cfg(feature = "cubecl")]
 mod counting {
-    use std::cmp::Reverse;
     use std::collections::BTreeMap;
     use std::mem;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,9 +119,7 @@ mod counting {
             let mut kernels: Vec<_> = kernels.collect();
             kernels.sort_by(|one, other| {
                 let seconds = |of: &Launched| of.seconds.unwrap_or(f64::INFINITY);
-                seconds(other)
-                    .total_cmp(&seconds(one))
-                    .then(Reverse(one.launches).cmp(&Reverse(other.launches)))
+                seconds(other).total_cmp(&seconds(one)).then(other.launches.cmp(&one.launches))
             });
             kernels
         }
