@@ -62,61 +62,71 @@ impl ExponentHistogram {
         })
     }
 
-    /// Counts the differences of two arrays.
+    /// Counts what one update did to an array, in one pass: the values before, the differences, and
+    /// the ratios |before| / |difference|. The ratio of an unchanged value is not finite.
     ///
     /// # Panics
     /// If the arrays have different lengths.
     #[must_use]
-    pub fn of_changes(before: &[f32], after: &[f32]) -> Self {
+    pub fn of_update(before: &[f32], after: &[f32]) -> [Self; 3] {
         assert_eq!(before.len(), after.len(), "an update keeps the number of weights");
-        Self::read(before.len(), |first, part| {
-            let pairs = before[first..].iter().zip(&after[first..]);
-            part.iter_mut().zip(pairs).for_each(|(to, (before, after))| *to = after - before);
-        })
-    }
-
-    /// Counts the ratios |before| / |after - before|. The ratio of an unchanged value is not finite.
-    ///
-    /// # Panics
-    /// If the arrays have different lengths.
-    #[must_use]
-    pub fn of_ratios(before: &[f32], after: &[f32]) -> Self {
-        assert_eq!(before.len(), after.len(), "an update keeps the number of weights");
-        Self::read(before.len(), |first, part| {
-            let pairs = before[first..].iter().zip(&after[first..]);
-            part.iter_mut().zip(pairs).for_each(|(to, (before, after))| *to = before / (after - before));
+        Self::read_all(before.len(), |first, [weights, changes, ratios]| {
+            weights.copy_from_slice(&before[first..][..weights.len()]);
+            let pairs = weights.iter().zip(&after[first..]);
+            changes.iter_mut().zip(pairs).for_each(|(change, (before, after))| *change = after - before);
+            let pairs = weights.iter().zip(changes.iter());
+            ratios.iter_mut().zip(pairs).for_each(|(ratio, (before, change))| *ratio = before / change);
         })
     }
 
     /// Counts `length` values. `read` writes the values from an index on into a part.
     fn read(length: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Self {
-        let count = |mut sum: Self, block: usize| {
-            let (mut part, end) = ([0f32; PART], length.min((block + 1) * BLOCK));
-            let mut tables = [[0; FIELDS]; TABLES];
+        let [found] = Self::read_all(length, |first, [part]: &mut [&mut [f32]; 1]| read(first, part));
+        found
+    }
+
+    /// Counts `length` values of each of `N` quantities. `read` writes the values from an index on
+    /// into a part of each.
+    fn read_all<const N: usize>(
+        length: usize,
+        read: impl Fn(usize, &mut [&mut [f32]; N]) + Sync,
+    ) -> [Self; N] {
+        let count = |mut sums: [Self; N], block: usize| {
+            let (mut parts, end) = ([[0f32; PART]; N], length.min((block + 1) * BLOCK));
+            let mut tables = [[[0; FIELDS]; TABLES]; N];
             for first in (block * BLOCK..end).step_by(PART) {
-                let part = &mut part[..PART.min(end - first)];
-                read(first, part);
-                count_fields(&mut tables, part);
-                sum.zeros += u64::from(zeros(part));
+                let mut parts = parts.each_mut().map(|part| &mut part[..PART.min(end - first)]);
+                read(first, &mut parts);
+                for ((part, tables), sum) in parts.iter().zip(&mut tables).zip(&mut sums) {
+                    let of_zeros = field_zero(tables);
+                    count_fields(tables, part);
+                    // Most parts have no zero, and their values need not be read again.
+                    if field_zero(tables) > of_zeros {
+                        sum.zeros += u64::from(zeros(part));
+                    }
+                }
             }
-            for table in &tables {
-                sum.fields.iter_mut().zip(table).for_each(|(sum, count)| *sum += u64::from(*count));
+            for (tables, sum) in tables.iter().zip(&mut sums) {
+                for table in tables {
+                    sum.fields.iter_mut().zip(table).for_each(|(sum, count)| *sum += u64::from(*count));
+                }
             }
-            sum
+            sums
         };
+        let nothing = || std::array::from_fn(|_| Self::default());
         // Other threads take longer to start than this one to count.
-        let mut sum = match length <= BLOCK {
-            true => count(Self::default(), 0),
-            false => (0..length.div_ceil(BLOCK)).into_par_iter().fold(Self::default, count).reduce(
-                Self::default,
-                |mut a, b| {
-                    a.merge(&b);
-                    a
+        let mut sums = match length <= BLOCK {
+            true => count(nothing(), 0),
+            false => (0..length.div_ceil(BLOCK)).into_par_iter().fold(nothing, count).reduce(
+                nothing,
+                |mut all, more| {
+                    all.iter_mut().zip(&more).for_each(|(sum, more)| sum.merge(more));
+                    all
                 },
             ),
         };
-        sum.fields[0] -= sum.zeros;
-        sum
+        sums.iter_mut().for_each(|sum| sum.fields[0] -= sum.zeros);
+        sums
     }
 
     /// Adds the counts of another histogram.
@@ -246,6 +256,11 @@ fn count_fields(tables: &mut [[u32; FIELDS]; TABLES], values: &[f32]) {
     rest.iter().for_each(|x| tables[0][field(x)] += 1);
 }
 
+/// Number of values with the exponent field 0: the zeros and the subnormal values of FP32.
+fn field_zero(tables: &[[u32; FIELDS]; TABLES]) -> u32 {
+    tables.iter().map(|table| table[0]).sum()
+}
+
 /// Number of zeros.
 #[inline(never)]
 fn zeros(values: &[f32]) -> u32 {
@@ -315,14 +330,29 @@ mod tests {
     }
 
     #[test]
-    fn changes_and_ratios_are_those_of_the_arrays() {
+    fn an_update_has_the_histograms_of_weights_changes_and_ratios() {
         let (before, after) = ([1.0, 4096.0, 2.0, 0.0], [1.5, 4095.0, 2.0, 0.25]);
-        let changes = ExponentHistogram::of_changes(&before, &after);
+        let [weights, changes, ratios] = ExponentHistogram::of_update(&before, &after);
+        assert_eq!(weights, ExponentHistogram::of(&before));
         assert_eq!(changes, ExponentHistogram::of(&[0.5, -1.0, 0.0, 0.25]));
-        let ratios = ExponentHistogram::of_ratios(&before, &after);
         // 1 / 0.5, 4096 / 1, 2 / 0, 0 / 0.25.
         assert_eq!(ratios.exponents().collect::<Vec<_>>(), [(1, 1), (12, 1)]);
         assert_eq!((ratios.not_finite(), ratios.zeros(), ratios.at_least(11)), (1, 1, 1));
+    }
+
+    /// Zeros in some parts only, and subnormal values in a part without a zero.
+    #[test]
+    fn a_long_update_has_the_same_histograms_as_its_values() {
+        let length = 2 * BLOCK + 2 * PART + 5;
+        let before: Vec<f32> =
+            (0..length).map(|i| if (i / PART).is_multiple_of(3) { TINY } else { (i % 7) as f32 }).collect();
+        let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
+        let changes: Vec<f32> = before.iter().zip(&after).map(|(before, after)| after - before).collect();
+        let ratios: Vec<f32> = before.iter().zip(&changes).map(|(weight, change)| weight / change).collect();
+        let due = [&before, &changes, &ratios].map(|values| ExponentHistogram::of(values));
+        assert_eq!(ExponentHistogram::of_update(&before, &after), due);
+        let zeros = |values: &[f32]| values.iter().filter(|x| **x == 0.0).count() as u64;
+        assert_eq!(due.map(|found| found.zeros()), [&before, &changes, &ratios].map(|values| zeros(values)));
     }
 
     #[test]

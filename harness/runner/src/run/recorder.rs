@@ -104,9 +104,7 @@ impl Observer for Recorder {
     }
 
     fn moved(&mut self, path: &str, before: &[f32], after: &[f32]) {
-        let weights = ExponentHistogram::of(before);
-        let updates = ExponentHistogram::of_changes(before, after);
-        let ratios = ExponentHistogram::of_ratios(before, after);
+        let [weights, updates, ratios] = ExponentHistogram::of_update(before, after);
         self.record(|update| {
             update.weights.add(path, &weights);
             update.updates.add(path, &updates);
