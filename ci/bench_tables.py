@@ -2,7 +2,7 @@
 """Tables of speeds in a document, from the records of `tests/reference/bench_vs_pytorch.py`.
 
     ci/bench_tables.py docs/devices.md [--check]                 write the tables, or compare them
-    ci/bench_tables.py --collect results/data/bench/NAME.json FILE…   put records into one file
+    ci/bench_tables.py --collect results/data/bench/NAME.json FILE…   put records into one file; may add to it
 
 A ratio is the geometric mean of those of the rounds; the speeds are medians. A table stands between `<!-- bench: NAME.json -->` and `<!-- end of bench -->`; NAME.json is in
 results/data/bench. `--check` ends with 1 if a table is not that of its record.
@@ -56,8 +56,9 @@ def main():
     options = parser.parse_args()
     if options.collect:
         records = [record for file in options.files for record in json.loads(file.read_text(encoding="utf-8"))]
-        if options.collect.exists():
-            parser.error(f"{options.collect} is there already: records are not overwritten")
+        kept = json.loads(options.collect.read_text(encoding="utf-8")) if options.collect.exists() else []
+        if any(record not in records for record in kept):
+            parser.error(f"{options.collect} has records that are not among these, and they would be lost: use another name")
         options.collect.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
         return 0
     stale = 0

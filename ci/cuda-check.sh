@@ -169,6 +169,16 @@ thorough() {
     OUT=$scratch/gpu ZOO_BINARY=$zoo ZOO_CUDA_CACHE=$cache SECONDS_PER_CALL=$(left) ci/gpu.sh --dry || code=$?
     if [ "$code" = 75 ]; then over "all of ci/gpu.sh"; fi
     [ "$code" = 0 ] || failed "ci/gpu.sh --dry ended with code $code"
+    local dry=$scratch/gpu/dry
+    if grep -s "^FAILED" "$dry/standin/nvrtc.log" >&2 || grep -sE "^(FAULT|REFUSED|UNKNOWN)" "$dry/standin/driver.log" >&2; then
+        failed "ci/gpu.sh --dry: faults of kernels"
+    fi
+    # Twice, as after two calls on a card.
+    local copy=$scratch/records
+    mkdir -p "$copy"
+    cp -r ci docs results README.md RESULTS.md "$copy"
+    for _ in 1 2; do ZOO=$zoo "$copy/ci/gpu-record.sh" "$dry" dry >&2 || failed "ci/gpu-record.sh"; done
+    grep -q "^| \`kernels\` |" "$copy/docs/devices.md" || failed "ci/gpu-record.sh: no table of kernels"
 
     local compute
     for compute in fp16 bf16; do

@@ -5,7 +5,8 @@
 
 Tables stand between `<!-- device: NAME -->` and `<!-- end of device -->`. The records of NAME are in
 results/data/devices/NAME: kernels*.json are of `zoo verify --kernels`, parity*.json of `zoo verify --to
-parity`, profile-*.json of `zoo bench --kernels`, decoding-*.json of `zoo bench --decode`.
+parity`, bench-*.json of `zoo bench`, profile-*.json of `zoo bench --kernels`, decoding-*.json of `zoo bench
+--decode`.
 ci/gpu-record.sh copies those of a GPU. `--check` ends with 1 if a table is not that of its records.
 """
 
@@ -60,6 +61,22 @@ def fixtures(folder):
     return table(["fixtures", "recipe", "hold", "last check"], rows) if rows else ""
 
 
+def speeds(folder):
+    rows = []
+    for name, record in records(folder, "bench-*.json"):
+        peak = record.get("peak_memory_bytes")
+        for arm in record["arms"]:
+            update, speed = arm["seconds_per_update"], arm["tokens_per_second"]
+            # FP32 stands for TF32 where the program was told so; the step's name says it.
+            products = "tf32" if name.endswith("-tf32") else arm["compute"]
+            rows.append([
+                record["recipe"], record["data"], arm["arm"], products, f"{1e3 * update['median']:,.1f} ms",
+                f"{speed['median']:,.0f} {record['unit']}/s", f"{peak >> 20:,} MiB" if peak else "-",
+            ])  # fmt: skip
+    head = ["speed", "batches", "arm", "products", "#an update", "#speed", "#peak memory"]
+    return table(head, rows) if rows else ""
+
+
 def profiles(folder):
     rows = []
     for _, record in records(folder, "profile-*.json"):
@@ -95,12 +112,15 @@ def decodings(folder):
     return table(head, filled) if rows else ""
 
 
+PARTS = (kernels, fixtures, speeds, profiles, decodings)
+
+
 def filled(text):
     def of(found):
         folder = FOLDER / found[2]
         if not folder.is_dir():
             sys.exit(f"error: {folder} does not exist, but a document has its tables")
-        tables = [made for made in (kernels(folder), fixtures(folder), profiles(folder), decodings(folder)) if made]
+        tables = [made for part in PARTS if (made := part(folder))]
         return f"{found[1]}\n" + "\n".join(tables) + f"\n{found[4]}"
 
     return TABLES.sub(of, text)

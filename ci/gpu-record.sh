@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Copies the records of ci/gpu.sh into results/data: ledger and outputs, the machine, and the results
-# of kernels, fixtures and profiles of steps that ended. They and the speeds beside PyTorch become
-# tables of docs/devices.md.
+# of kernels, fixtures, speeds and profiles of steps that ended. They become tables of
+# docs/devices.md. May be called again after more calls of ci/gpu.sh.
 #
 #   ci/gpu-record.sh OUT NAME        e.g. ci/gpu-record.sh records nvidia-h100-2026-12
 #
@@ -23,7 +23,7 @@ fi
 
 folder=results/data/devices/$name
 mkdir -p "$folder"
-for step in "$out"/done/{doctor,kernels,parity,profile}*; do
+for step in "$out"/done/{doctor,kernels,parity,bench,profile}*; do
     if [ -e "$step" ]; then sed "s#$out#OUT#g" "$out/$(basename "$step").out" >"$folder/$(basename "$step").json"; fi
 done
 for file in gpu.csv codes.txt; do if [ -e "$out/$file" ]; then cp "$out/$file" "$folder/"; fi; done
@@ -39,7 +39,7 @@ done
 if [ ${#speeds[@]} -gt 0 ]; then
     python3 ci/bench_tables.py --collect "results/data/bench/$name.json" "${speeds[@]}"
     if ! grep -q "<!-- bench: $name.json -->" docs/devices.md; then
-        printf '\n### Speeds of %s\n\n<!-- bench: %s.json -->\n<!-- end of bench -->\n' "$name" "$name" >>docs/devices.md
+        printf '\n### Speeds of %s beside PyTorch\n\n<!-- bench: %s.json -->\n<!-- end of bench -->\n' "$name" "$name" >>docs/devices.md
     fi
     python3 ci/bench_tables.py docs/devices.md
 fi

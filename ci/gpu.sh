@@ -48,7 +48,7 @@ for argument in "$@"; do
 done
 : "${OUT:?set OUT to a folder for the records}"
 OUT=$OUT${dry:+/dry}
-mkdir -p "$OUT"/{done,last}
+mkdir -p "$OUT"/{done,last,long}
 OUT=$(cd "$OUT" && pwd)
 end=$((SECONDS + ${SECONDS_PER_CALL:-540}))
 device=${ZOO_DEVICE:-cuda:0}
@@ -60,9 +60,9 @@ if [ -n "$dry" ]; then
     rows=(dropout layer_norm)
     families=(yesno-tdnn)
     timed=(reversal-transformer)
-    modes=(fp32)
+    modes=(fp32 fp16 bf16)
     timing=(--rounds 1 --steps 1 --shape 2x3)
-    trained=(reversal-transformer --tier smoke --arms fp32 --seeds 2 --offline)
+    trained=(reversal-transformer --tier smoke --arms fp32,mixed --seeds 2 --offline)
     toys=(reversal-rnn-rnn --tier smoke --arms fp32 --offline)
     smoked=(reversal-transformer)
 else
@@ -110,6 +110,10 @@ if [ -n "$dry" ]; then
         echo "note: CUDA is not checked" >&2
         exit 0
     fi
+    if [ "$code" != 0 ]; then
+        echo "error: the stand-in driver cannot be built: ci/cuda_standin/prepare.sh ended with $code" >&2
+        exit 1
+    fi
     export CUBECL_AUTOTUNE_LEVEL=minimal
 elif [[ $device == cuda* ]]; then
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv | tee "$OUT/gpu.csv"
@@ -150,6 +154,11 @@ run() {
     if [ -e "$OUT/done/$name" ]; then return; fi
     # Steps that failed are begun again when all others have ended.
     if [ -z "$last" ] && [ -e "$OUT/last/$name" ]; then return; fi
+    # What did not end in two whole calls would keep the others from their turn for ever.
+    if [ -e "$OUT/long/$name" ]; then
+        fault "$name did not end in two whole calls; without $OUT/long/$name it is tried again"
+        return
+    fi
     rest=$(left)
     if [ "$rest" -lt 10 ]; then again "$name"; fi
     step "$name"
@@ -166,6 +175,7 @@ run() {
             fi
             if [ "$started" -le $((began + 30)) ] && [[ $name != train-* ]]; then
                 fault "$name needs more than $rest seconds"
+                if [ -n "$last" ]; then touch "$OUT/long/$name"; fi
                 touch "$OUT/last/$name"
             fi
             again "$name"
@@ -205,12 +215,21 @@ fixtures() {
 parity() { fixtures parity --fp32 strict; }
 # Updates a second and memory, beside PyTorch eager with AMP and SDPA, turn by turn.
 pytorch() {
-    local recipe mode name
+    local recipe mode name arm
     if [[ $device != cuda* ]]; then return; fi
     if ! "${PYTHON:-python3}" -c 'import torch' 2>/dev/null; then
         echo "note: ${PYTHON:-python3} has no PyTorch; zoo alone is timed" | tee -a "$OUT/codes.txt" >&2
-        for recipe in "${timed[@]}"; do
-            zoo_run "bench-$recipe" 0 bench "$recipe" --arms fp32,mixed --steps 4 --offline --fp32 strict ${dry:+--tier smoke}
+        for mode in "${modes[@]}"; do
+            # The arms of tests/reference/bench_vs_pytorch.py.
+            case $mode in
+                fp16) arm=(--arms mixed --fp32 strict) ;;
+                bf16) arm=(--arms fp32 --set precision.compute=bf16 --fp32 strict) ;;
+                tf32) arm=(--arms fp32 --fp32 tf32) ;;
+                *) arm=(--arms fp32 --fp32 strict) ;;
+            esac
+            for recipe in "${timed[@]}"; do
+                zoo_run "bench-$recipe-$mode" 0 bench "$recipe" "${arm[@]}" --steps 4 --offline ${dry:+--tier smoke}
+            done
         done
         return
     fi
