@@ -193,6 +193,42 @@ fn the_attempts_of_an_update_that_were_skipped_are_made_again() {
     assert!(!rows.is_empty() && rows.iter().all(|row| row["relative_error"] == 0.0), "{report}");
 }
 
+/// The update at which a run diverged: 16 bits are too few at every attempt, and FP32 makes it.
+#[test]
+fn the_last_attempt_at_an_update_that_was_never_made_is_compared() {
+    let zoo = Zoo::new();
+    let scaling = "--set=precision.loss_scaling={ kind = \"static\", scale = 1e30 }";
+    let call = [
+        "reproduce",
+        "reversal-transformer",
+        "--tier",
+        "smoke",
+        "--arms",
+        "mixed",
+        "--threads",
+        "1",
+        scaling,
+    ];
+    zoo.ends_with(12, &call);
+    let call = ["replay", "@last", "--threads", "1", "--update", "1"];
+    let never = zoo.ends_with(2, &call);
+    never.says("the run never made update 1: its last one is 0");
+    assert!(never.stderr.contains("hint: it diverged there: --compute fp32"), "{}", never.stderr);
+
+    let report = zoo.ends_with(9, &[&call[..], &["--compute", "fp32", "--format", "json"]].concat()).json();
+    let (own, other) = (&report["computed"], &report["compared"]["computed"]);
+    // A state is left of the end of the first epoch, after 16 of the 20 attempts.
+    assert_eq!((&own["skipped"], &own["updates"]), (&4.into(), &0.into()), "{report}");
+    assert_eq!((&other["skipped"], &other["updates"]), (&0.into(), &1.into()), "{report}");
+    assert_eq!(own["scale"], 1e30);
+    // Losses do not have the scale, and outputs come before it.
+    let rows = report["compared"]["rows"].as_array().unwrap();
+    let not_finite =
+        |what: &str| rows.iter().filter(|row| row["what"] == what && row["not_finite"][0] != 0).count();
+    assert_eq!(not_finite("output"), 0, "{report}");
+    assert!(not_finite("weight-gradient") > 0, "{report}");
+}
+
 #[test]
 fn what_cannot_be_replayed_is_named() {
     let zoo = Zoo::new();

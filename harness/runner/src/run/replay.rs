@@ -250,7 +250,8 @@ pub fn replay<T: TaskData>(
             first.watched_by(Box::new(tensors.clone()));
             let aside = scratch.path().join("aside");
             (steps.until, steps.each, steps.numbers) = (update, true, vec![own()]);
-            while first.state().counters.update < update {
+            // A run that diverged never made its last update.
+            while first.state().counters.update < update && first.state().ending.is_none() {
                 // The second computation begins where the last attempt of the first one does.
                 let before = first.folder().states()?.into_iter().next();
                 set_aside(before, &aside)?;

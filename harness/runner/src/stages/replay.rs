@@ -9,6 +9,7 @@ use zoo_models::precision::Compute;
 use zoo_results::exit::Exit;
 use zoo_results::replay::{Limits, Reference, TensorDifferences};
 use zoo_training::checkpoint::{Checkpoint, read_state};
+use zoo_training::state::Ending;
 
 use super::opened::opened_run;
 use super::profile::consent;
@@ -151,7 +152,7 @@ pub fn replay(ctx: &Context, request: &ReplayRequest) -> Result<ReplayReport> {
     let update = request.update;
     let of_log = of_update(&run.folder.join("log.jsonl"), update)?;
     let states = states(ctx, &run);
-    check_made(&run, update, of_log.made, &states)?;
+    check_made(&run, request, of_log.made, &states)?;
     let state = state_before(ctx, &run, update, &states)?;
     let begun = state.map_or(0, |state| state.update);
 
@@ -206,13 +207,19 @@ pub fn replay(ctx: &Context, request: &ReplayRequest) -> Result<ReplayReport> {
 struct State {
     path: PathBuf,
     update: u64,
+    /// Whether training ended here because attempts at the next update stayed not finite.
+    diverged: bool,
 }
 
 /// The states of a run whose heads can be read, newest first.
 fn states(ctx: &Context, run: &Run) -> Vec<State> {
     let paths = run.checkpoints().states().unwrap_or_default();
     let read = |path: PathBuf| match read_state(&path) {
-        Ok(state) => state.map(|state| State { path, update: state.counters.update }),
+        Ok(state) => state.map(|state| State {
+            path,
+            update: state.counters.update,
+            diverged: matches!(state.ending, Some(Ending::Diverged { .. })),
+        }),
         Err(error) => {
             ctx.progress.note(&error.to_string());
             None
@@ -221,25 +228,33 @@ fn states(ctx: &Context, run: &Run) -> Vec<State> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// Checks that the run made the update.
-fn check_made(run: &Run, update: u64, logged: u64, states: &[State]) -> Result<()> {
+/// Checks that the run made the update. In two types, the last attempt at the update that a run never
+/// made can be computed again, too.
+fn check_made(run: &Run, request: &ReplayRequest, logged: u64, states: &[State]) -> Result<()> {
+    let update = request.update;
     let made = states.iter().map(|state| state.update).fold(logged, u64::max);
-    if update <= made {
+    let failed = states.iter().any(|state| state.diverged) && update == made.saturating_add(1);
+    if update <= made || failed && request.compute.is_some() {
         return Ok(());
     }
     let failure = Failure::usage(format!("the run never made update {update}: its last one is {made}"));
     Err(match made {
+        _ if failed => {
+            failure.hint("it diverged there: --compute fp32 compares the last attempt in two types")
+        }
         0 => failure.hint(format!("zoo log {} shows the updates of the run", run.folder.display())),
         _ => failure.hint(format!("--update {made}, or an earlier one")),
     })
 }
 
-/// The newest intact state before an update; `None` for the start of the recipe.
+/// The newest intact state before an update; `None` for the start of the recipe. Training does not go
+/// on from where it diverged.
 ///
 /// # Errors
 /// There is none, and the run did not begin with fresh weights.
 fn state_before<'s>(ctx: &Context, run: &Run, update: u64, states: &'s [State]) -> Result<Option<&'s State>> {
-    for state in states.iter().filter(|state| state.update < update) {
+    let states: Vec<&State> = states.iter().filter(|state| !state.diverged).collect();
+    for state in states.iter().copied().filter(|state| state.update < update) {
         match Checkpoint::read(&state.path) {
             Ok(_) => return Ok(Some(state)),
             Err(error) => ctx.progress.note(&error.to_string()),
@@ -252,7 +267,7 @@ fn state_before<'s>(ctx: &Context, run: &Run, update: u64, states: &'s [State]) 
         (None, None) => {
             let why = match states.last() {
                 Some(state) => format!("its oldest state is of update {}", state.update),
-                None => "it has no state".to_owned(),
+                None => "it has no earlier state".to_owned(),
             };
             ctx.progress.note(&format!("{why}, so the replay begins with the start of the recipe"));
             return Ok(None);
@@ -263,7 +278,7 @@ fn state_before<'s>(ctx: &Context, run: &Run, update: u64, states: &'s [State]) 
     );
     Err(Failure::usage(message).hint(match states.last() {
         Some(state) => format!("--update {}, or a later one", state.update.saturating_add(1)),
-        None => "the states of the run were removed; train it again".to_owned(),
+        None => "no earlier state of the run is left; train it again".to_owned(),
     }))
 }
 
