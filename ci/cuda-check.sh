@@ -128,6 +128,8 @@ quick() {
     executed 0 "own kernels in FP32" verify --kernels
     # As many as on Vulkan: nothing is copied to remove the padding of rows.
     launches "layer_norm, width 29" 10
+    launches "attention, across" 26
+    launches "lstm" 30
     compgen -G "$ZOO_HOME/kernels/*/cuda-NVIDIA_H100*-strict.db" >/dev/null ||
         failed "kernels are not kept under the name of the card: $(ls "$ZOO_HOME"/kernels/*)"
     spills

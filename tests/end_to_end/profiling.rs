@@ -19,6 +19,46 @@ fn values(histogram: &Value) -> u64 {
     of("values")
 }
 
+/// One recipe of each task, with a layer of each kind: convolutions and CTC, an attentive decoder, an
+/// LSTM, both directions of one, convolutions of pictures, attention of a recurrent decoder.
+#[test]
+fn a_recipe_of_each_task_names_its_layers() {
+    for (recipe, layers) in [
+        ("yesno-tdnn", ["layers.0.convolutions.0.over_time", "output"]),
+        ("ljspeech-32", ["attentive 1", "postnet.0.convolution"]),
+        ("ptb-lstm-small", ["layers.1.weight_hh", "softmax"]),
+        ("imdb-bilstm-keras", ["layers.1.forward.weight_ih", "layers.1.backward.weight_ih"]),
+        ("mnist-cnn-keras", ["layers.0", "output"]),
+        ("gnmt", ["decoder.attention.query", "encoder.backward.0.weight_ih"]),
+    ] {
+        let zoo = Zoo::new();
+        let smoke = ["--tier", "smoke", "--offline", "--format", "json"];
+        let report = zoo.ends_with(0, &[&["profile", recipe, "--update", "1"][..], &smoke].concat()).json();
+        let update = &report["updates"][0];
+        let of = |quantity: &str| update[quantity].as_array().unwrap().iter().map(values).sum::<u64>();
+        assert!(
+            of("weights") > 0 && of("updates") == of("weights") && of("ratios") == of("weights"),
+            "{update}"
+        );
+        assert_eq!(of("weight_gradients"), of("weights"), "{recipe}");
+        let outputs = update["activation_gradients"].as_array().unwrap();
+        let names: Vec<&str> = outputs.iter().map(|layer| layer["path"].as_str().unwrap()).collect();
+        assert!(layers.iter().all(|layer| names.contains(layer)), "{recipe}: {names:?}");
+
+        // The same layers have outputs and gradients in two types. No limit: the gradient of a bias
+        // before a batch norm is 0 but for rounding.
+        zoo.ends_with(0, &[&["reproduce", recipe, "--arms", "fp32"][..], &smoke].concat());
+        let replay =
+            ["replay", "@last", "--update", "2", "--compute", "fp16", "--limit", "1e9", "--format", "json"];
+        let report = zoo.ends_with(0, &replay).json();
+        let rows = report["compared"]["rows"].as_array().unwrap();
+        for what in ["output", "output-gradient"] {
+            let has = |layer: &&str| rows.iter().any(|row| row["what"] == what && row["layer"] == **layer);
+            assert!(layers.iter().all(has), "{recipe}, {what}: {report}");
+        }
+    }
+}
+
 #[test]
 fn a_recipe_is_profiled_in_every_format_and_nothing_is_kept() {
     let zoo = Zoo::new();

@@ -50,8 +50,7 @@ pub struct VerifyArgs {
     /// Check up to this level, recorded or not
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub to: Option<crate::evidence::rung::Rung>,
-    /// Compute type of the parity check of translation; half types check up to the gradients, with
-    /// wider limits
+    /// Compute type of the parity check; half types check up to the gradients, with wider limits
     #[arg(long, value_enum, default_value_t = ComputeChoice::Fp32, value_name = "TYPE")]
     pub compute: ComputeChoice,
     /// Folder of fixtures to compare with [default: the built-in ones]
