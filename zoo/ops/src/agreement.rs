@@ -233,11 +233,11 @@ pub fn agreements(device: &Device, compute: Compute, wanted: &dyn Fn(&str) -> bo
         let how = Normalization { epsilon: 1e-3, relu, rows };
         let passes = |own: bool| {
             let how = how.clone();
-            move |x: Vec<Tensor<2>>, _: &mut Pass| {
+            move |x: Vec<Tensor<2>>, pass: &mut Pass| {
                 let input = compute.cast(x[0].clone());
                 let [gamma, beta] = [1, 2].map(|i: usize| x[i].clone().reshape([37]));
                 let (out, statistics) = match own {
-                    true => batch_norm::batch_norm(input, gamma, beta, &how),
+                    true => batch_norm::batch_norm(input, gamma, beta, &how, pass),
                     false => batch_norm::composed_with_statistics(input, gamma, beta, &how),
                 };
                 let of_batch =

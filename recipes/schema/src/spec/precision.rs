@@ -24,18 +24,20 @@ pub struct PrecisionSpec {
     pub islands: IslandsSpec,
 }
 
-/// FP32 islands. `false`: computed in `compute`, sums included. Transformers for translation only,
-/// on the CPU only.
+/// FP32 islands. `false`: computed in `compute`, sums included. On the CPU only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IslandsSpec {
-    /// Softmax of attention.
+    /// Softmax of attention. Only Transformers for translation and language modelling can switch it
+    /// off.
     #[serde(default = "yes")]
     pub softmax: bool,
-    /// Layer norms.
+    /// Layer norms of these Transformers, and batch norms of models for speech: recognisers with
+    /// convolutions, and synthesisers.
     #[serde(default = "yes")]
     pub norms: bool,
-    /// Cross-entropy, with its softmax and the sum over the batch.
+    /// Cross-entropy, with its softmax and the sum over the batch. Only Transformers for translation
+    /// and language modelling can switch it off, the latter without a sampled softmax.
     #[serde(default = "yes")]
     pub loss: bool,
 }
@@ -47,6 +49,9 @@ impl Default for IslandsSpec {
 }
 
 impl IslandsSpec {
+    /// Every island off.
+    pub(crate) const NONE: Self = Self { softmax: false, norms: false, loss: false };
+
     /// Whether all operations are FP32.
     pub fn are_all(&self) -> bool {
         *self == Self::default()

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Common, DataBlock, ListedTask, RecipeOf, SearchBlock};
+use super::{Common, DataBlock, IslandsSpec, ListedTask, RecipeOf, SearchBlock};
 use crate::nearest::did_you_mean;
 use crate::tasks::{self, Checked};
 use crate::validate::Findings;
@@ -91,9 +91,9 @@ macro_rules! tasks {
                 match self { $(Self::$variant(recipe) => tasks::$variant::check(recipe, findings)),+ }
             }
 
-            /// Whether the model can train without FP32 islands.
-            pub(crate) fn may_leave_islands(&self) -> bool {
-                match self { $(Self::$variant(recipe) => tasks::$variant::may_leave_islands(recipe)),+ }
+            /// The FP32 islands that the model cannot train without.
+            pub(crate) fn needed_islands(&self) -> IslandsSpec {
+                match self { $(Self::$variant(recipe) => tasks::$variant::needed_islands(recipe)),+ }
             }
 
             /// Reads a recipe of a task.

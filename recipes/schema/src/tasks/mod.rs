@@ -15,7 +15,7 @@ pub use speech_synthesis::SpeechSynthesis;
 pub use text_classification::TextClassification;
 pub use translation::Translation;
 
-use crate::spec::{RecipeOf, TaskTypes};
+use crate::spec::{IslandsSpec, RecipeOf, TaskTypes};
 use crate::validate::Findings;
 
 /// A task whose blocks can be checked.
@@ -23,8 +23,8 @@ pub(crate) trait Checked: TaskTypes {
     /// Checks what a schema cannot say of `[data]`, `[model]`, `[loss]` and `[decode.NAME]`.
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>);
 
-    /// Whether the model can train without FP32 islands (`precision.islands`).
-    fn may_leave_islands(_: &RecipeOf<Self>) -> bool {
-        false
+    /// The FP32 islands (`precision.islands`) that the model cannot train without, or does not have.
+    fn needed_islands(_: &RecipeOf<Self>) -> IslandsSpec {
+        IslandsSpec::default()
     }
 }

@@ -1,7 +1,28 @@
 //! Checks the `[precision]` block.
 
 use super::Findings;
-use crate::spec::{ComputeType, LossScalingSpec, Recipe};
+use crate::spec::{ComputeType, IslandsSpec, LossScalingSpec, Recipe};
+
+/// Models that can compute each operation in half precision.
+const TRANSFORMERS: &str = "Transformers for translation and language modelling";
+const NORMED: &str = "Transformers for translation and language modelling, speech recognisers with convolutions, and speech synthesisers";
+
+/// Checks that the model has the operations of the islands that are off, in half precision.
+fn islands(on: IslandsSpec, needed: IslandsSpec, findings: &mut Findings<'_, '_>) {
+    for (on, needed, key, operation, models) in [
+        (on.softmax, needed.softmax, "softmax", "attention's softmax", TRANSFORMERS),
+        (on.norms, needed.norms, "norms", "norms", NORMED),
+        (on.loss, needed.loss, "loss", "the whole cross-entropy", TRANSFORMERS),
+    ] {
+        if needed && !on {
+            findings.report_with(
+                &format!("precision.islands.{key}"),
+                format!("this model cannot compute {operation} in half precision; only {models} can"),
+                format!("leave `{key}` out"),
+            );
+        }
+    }
+}
 
 pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
     let precision = &recipe.precision;
@@ -23,13 +44,7 @@ pub(super) fn validate(recipe: &Recipe, findings: &mut Findings<'_, '_>) {
             "`precision.compute` is fp32, so softmax, norms and the loss cannot be computed in another type"
                 .to_owned()
         });
-        if !recipe.may_leave_islands() {
-            findings.report_with(
-                "precision.islands",
-                "this model cannot compute softmax, norms or the loss without FP32",
-                "a model whose encoder and decoder are Transformers; or leave `islands` out",
-            );
-        }
+        islands(precision.islands, recipe.needed_islands(), findings);
     }
     match &precision.loss_scaling {
         LossScalingSpec::None => {}

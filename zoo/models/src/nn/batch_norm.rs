@@ -30,7 +30,8 @@ impl Default for BatchNormSpec {
     }
 }
 
-/// Normalises every channel over the rows of a batch in FP32, then scales and shifts.
+/// Normalises every channel over the rows of a batch, then scales and shifts; in FP32, or in the half
+/// type of a training pass if `norms` is not one of its FP32 islands.
 ///
 /// A forward pass does not change the norm. It returns the statistics of the batch, and
 /// [`BatchNorm::fold`] adds them to the running statistics once the update that they belong to is
@@ -70,7 +71,7 @@ impl BatchNorm {
         let beta = self.bias.as_ref().map_or_else(|| Tensor::zeros(channels, &device), Param::val);
         let how = Normalization { epsilon: self.spec.epsilon, relu: self.spec.relu, rows };
         if pass.is_training() {
-            let (out, statistics) = ops::batch_norm(x, gamma, beta, &how);
+            let (out, statistics) = ops::batch_norm(x, gamma, beta, &how, pass);
             return (out, Some(statistics));
         }
         let running = Statistics {

@@ -1,11 +1,11 @@
 //! Acoustic models: number of parameters of published models, and effects of padding.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use serde_json::json;
 use zoo_models::Pass;
-use zoo_models::ops::Statistics;
+use zoo_models::ops::{Islands, Statistics};
 use zoo_models::parameters::{export, host_values};
-use zoo_models::precision::Compute;
+use zoo_models::precision::{Compute, to_f32};
 use zoo_models::tasks::speech_recognition::{AcousticModel, Frames, cost};
 use zoo_recipes::BatchNormSpec;
 use zoo_recipes::tasks::speech_recognition::{AcousticInit, AcousticSpec, PaddedFrames};
@@ -58,7 +58,7 @@ fn padded(spec: &AcousticSpec, lengths: [usize; 2], pass: &mut Pass) -> (Vec<f32
     let x = TensorData::new((0..48).map(value).collect::<Vec<f32>>(), [2, 6, 4]);
     let frames = Frames::new(Tensor::from_data(x, &device), lengths.to_vec());
     let (logits, seen) = model.forward(frames, pass);
-    (host_values(logits.x.reshape([36]).inner()), seen)
+    (host_values(to_f32(logits.x).reshape([36]).inner()), seen)
 }
 
 #[test]
@@ -96,6 +96,39 @@ fn padded_frames_count_in_norms_and_reach_the_next_layer_as_the_source_has_them(
             |padded_frames| padded(&of(padded_frames), [6, 3], &mut Pass::evaluation(Compute::FP32)).0;
         let plain = evaluate(PaddedFrames::LeftOut);
         assert!(evaluate(PaddedFrames::Counted) == plain && evaluate(PaddedFrames::Carried) == plain);
+    }
+}
+
+/// Convolutions over time and frequency, over time with a residual, and over rows have batch norms.
+#[test]
+fn norms_without_fp32_change_the_training_of_every_kind_of_convolution_and_no_evaluation() {
+    let image = json!({"kind": "convolution2d", "channels": 3, "kernel": [3, 3], "stride": [1, 1], "activation": "relu"});
+    let block = json!({"kind": "convolution", "repeat": 2, "channels": 5, "kernel": 3, "residual": "dense", "activation": "relu"});
+    let row = json!({"kind": "row-convolution", "width": 3, "activation": "relu"});
+    let f16 = Compute(FloatDType::F16);
+    for layers in [json!([image]), json!([block]), json!([row])] {
+        let spec = spec(layers.clone());
+        let [(exact, seen), (found, rounded)] = [true, false].map(|norms| {
+            let islands = Islands { norms, ..Islands::ALL };
+            padded(&spec, [6, 3], &mut Pass::training(f16, 1, 0).with_islands(islands))
+        });
+        assert_ne!(found, exact, "{layers}");
+        for (found, exact) in found.iter().zip(&exact) {
+            assert!((found - exact).abs() < 0.03, "{layers}: {found} {exact}");
+        }
+        assert!(seen.len() == rounded.len() && !seen.is_empty());
+        for (seen, rounded) in seen.into_iter().zip(rounded) {
+            let [seen, found] = [seen, rounded].map(|of| [of.mean, of.variance].map(host_values).concat());
+            let mut due = found.clone();
+            f16.round(&mut due);
+            assert!(found == due && found != seen, "{found:?} {seen:?}");
+            assert!(found.iter().zip(&seen).all(|(found, seen)| (found - seen).abs() < 5e-3));
+        }
+        let [exact, found] = [true, false].map(|norms| {
+            let islands = Islands { norms, ..Islands::ALL };
+            padded(&spec, [6, 3], &mut Pass::evaluation(f16).with_islands(islands)).0
+        });
+        assert_eq!(found, exact, "{layers}");
     }
 }
 

@@ -1,28 +1,26 @@
-//! Batch normalisation of rows with channels last, in FP32 (Ioffe and Szegedy 2015; biased
-//! variance, epsilon inside the root), with an optional ReLU after it.
+//! Batch normalisation of rows with channels last (Ioffe and Szegedy 2015; biased variance, epsilon
+//! inside the root), with an optional ReLU after it. In FP32, or in the half type of a training pass
+//! if `Islands::norms` is false.
 //!
 //! Padding rows do not enter the statistics. They are zero in the output and have no gradient.
 
+mod flex;
 mod kernels;
 
 use std::sync::Arc;
 
-use burn::backend::{
-    Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension, tensor::FloatTensor,
-};
+use burn::backend::{Autodiff, Backend, Dispatch, backend_extension, tensor::FloatTensor};
 #[cfg(feature = "fusion")]
 use burn::tensor::DType;
 use burn::tensor::{Tensor, TensorData, activation};
 use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn_autodiff::grads::Gradients;
 use burn_autodiff::ops::{Backward, Ops, OpsKind};
-use burn_flex::FlexTensor;
-use rayon::prelude::*;
 
-use super::host::{self, Source};
+use super::rounding::Half;
 use super::{has_device_kernels, has_own_kernels};
+use crate::Pass;
 use crate::precision::to_f32;
-use kernels::{block_moments, joined, normalize, spread, sum_gradients};
 
 /// The rows that are not padding; `None` for all rows.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +54,7 @@ impl Rows {
     }
 
     /// A range of the rows; empty if all rows are valid.
-    fn part(&self, first: usize, rows: usize) -> &[bool] {
+    pub(super) fn part(&self, first: usize, rows: usize) -> &[bool] {
         self.0.as_ref().map_or(&[], |valid| &valid[first..][..rows])
     }
 
@@ -99,14 +97,21 @@ pub struct Kind {
     pub(super) rows: Rows,
     /// Whether the statistics are computed from x, so that gradients pass through them.
     pub(super) of_batch: bool,
+    /// Type of the computation, if it is not FP32. Only the CPU has it, and only for statistics that
+    /// are computed from x.
+    pub(super) half: Option<Half>,
 }
 
 /// The operation on backends with custom kernels.
 #[backend_extension(Flex, Cube: cfg(feature = "cubecl"), Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait BatchNormOp: Backend {
-    /// Mean and biased variance `[channels]` of x `[rows, channels]`.
-    #[fusion(meta = |x, _| (channels_of(x), channels_of(x)))]
-    fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>);
+    /// Mean and biased variance `[channels]` of x `[rows, channels]`, in FP32 or in a half type.
+    #[fusion(meta = |x, _, _| (channels_of(x), channels_of(x)))]
+    fn batch_moments(
+        x: FloatTensor<Self>,
+        rows: Rows,
+        half: Option<Half>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// x `[rows, channels]` FP32 or half; mean, variance, gamma and beta `[channels]` -> FP32
     /// `[rows, channels]`.
@@ -139,155 +144,12 @@ fn channels_of(x: &burn::backend::fusion::custom::TensorSpec) -> burn::backend::
     burn::backend::fusion::custom::TensorSpec::new([x.shape[1]].into(), DType::F32)
 }
 
-/// Number of rows of a block. The sums of a block are one term, so that the order does not depend
-/// on the threads.
-fn block_rows(channels: usize) -> usize {
-    (16_384 / channels.max(1)).clamp(16, 1024)
-}
-
-/// Factors of a channel's values.
-struct Scales {
-    mean: Vec<f32>,
-    /// 1 / sqrt(variance + epsilon).
-    inverse: Vec<f32>,
-    /// gamma / sqrt(variance + epsilon).
-    scale: Vec<f32>,
-    beta: Vec<f32>,
-}
-
-impl Scales {
-    fn new(
-        mean: &FlexTensor,
-        variance: &FlexTensor,
-        gamma: &FlexTensor,
-        beta: &FlexTensor,
-        kind: &Kind,
-    ) -> Self {
-        let inverse: Vec<f32> = host::values(variance)
-            .iter()
-            .map(|variance| (1.0 / (f64::from(*variance) + f64::from(kind.epsilon)).sqrt()) as f32)
-            .collect();
-        let scale = inverse.iter().zip(host::values(gamma).iter()).map(|(a, b)| a * b).collect();
-        Self { mean: host::values(mean).into_owned(), inverse, scale, beta: host::values(beta).into_owned() }
-    }
-}
-
-impl BatchNormOp for Flex {
-    fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let (n, channels) = (x.shape()[0], x.shape()[1]);
-        let values = Source::new(&x);
-        let step = block_rows(channels);
-        let parts: Vec<(usize, Vec<f32>)> = (0..n.div_ceil(step))
-            .into_par_iter()
-            .map_init(Vec::new, |room, i| {
-                let (first, there) = (i * step, step.min(n - i * step));
-                let valid = rows.part(first, there);
-                let count = if valid.is_empty() { there } else { valid.iter().filter(|&&v| v).count() };
-                let mut sums = vec![0f32; 3 * channels];
-                let x = values.part(first * channels, there * channels, room);
-                block_moments(&mut sums, x, valid, count as f32, channels);
-                (count, sums)
-            })
-            .collect();
-        let (mean, variance) = joined(&parts, channels);
-        (host::stored(mean, [channels]), host::stored(variance, [channels]))
-    }
-
-    fn batch_normalized(
-        x: FloatTensor<Self>,
-        mean: FloatTensor<Self>,
-        variance: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        kind: Kind,
-    ) -> FloatTensor<Self> {
-        let (shape, channels) = (x.shape(), x.shape()[1]);
-        let scales = Scales::new(&mean, &variance, &gamma, &beta, &kind);
-        let values = Source::new(&x);
-        let mut out = host::room(shape.num_elements());
-        let step = block_rows(channels);
-        out.par_chunks_mut((step * channels).max(1)).enumerate().for_each_init(Vec::new, |room, (i, out)| {
-            let x = values.part(i * step * channels, out.len(), room);
-            let valid = kind.rows.part(i * step, out.len() / channels);
-            normalize(out, x, &scales.mean, &scales.scale, &scales.beta, valid, kind.relu);
-        });
-        host::stored(out, shape)
-    }
-
-    fn batch_normalized_backward(
-        x: FloatTensor<Self>,
-        mean: FloatTensor<Self>,
-        variance: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        kind: Kind,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let (shape, n, channels) = (x.shape(), x.shape()[0], x.shape()[1]);
-        let scales = Scales::new(&mean, &variance, &gamma, &beta, &kind);
-        let (values, gradients) = (Source::new(&x), Source::new(&gradient));
-        let step = block_rows(channels);
-        let part = |i: usize| (i * step, step.min(n - i * step));
-        let parts: Vec<Vec<f32>> = (0..n.div_ceil(step))
-            .into_par_iter()
-            .map_init(
-                || (Vec::new(), Vec::new()),
-                |(room, other), i| {
-                    let (first, there) = part(i);
-                    let x = values.part(first * channels, there * channels, room);
-                    let dy = gradients.part(first * channels, there * channels, other);
-                    let mut sums = vec![0f32; 2 * channels];
-                    let valid = kind.rows.part(first, there);
-                    sum_gradients(
-                        &mut sums,
-                        x,
-                        dy,
-                        &scales.mean,
-                        &scales.scale,
-                        &scales.beta,
-                        valid,
-                        kind.relu,
-                    );
-                    sums
-                },
-            )
-            .collect();
-        let mut sums = vec![0f64; 2 * channels];
-        for part in &parts {
-            sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += f64::from(*x));
-        }
-        // Sums of dy (x - mean), and of dy.
-        let (projected, total) = sums.split_at(channels);
-        let count = if kind.of_batch { kind.rows.count(n).max(1) as f64 } else { f64::INFINITY };
-        let inverse = scales.inverse.iter().map(|&inverse| f64::from(inverse));
-        let dgamma: Vec<f32> = projected.iter().zip(inverse.clone()).map(|(a, b)| (a * b) as f32).collect();
-        let dbeta: Vec<f32> = total.iter().map(|&sum| sum as f32).collect();
-        // dx = scale (dy - total / n - (x - mean) inverse^2 projected / n)
-        let along: Vec<f32> = projected
-            .iter()
-            .zip(inverse)
-            .map(|(sum, inverse)| (sum * inverse * inverse / count) as f32)
-            .collect();
-        let constant: Vec<f32> = total.iter().map(|sum| (sum / count) as f32).collect();
-        let write = |i: usize, out: &mut [f32], room: &mut Vec<f32>, other: &mut Vec<f32>| {
-            let (first, there) = part(i);
-            let x = values.part(first * channels, there * channels, room);
-            let dy = gradients.part(first * channels, there * channels, other);
-            let valid = kind.rows.part(first, there);
-            let Scales { mean, scale, beta, .. } = &scales;
-            spread(out, x, dy, mean, scale, beta, &along, &constant, valid, kind.relu);
-        };
-        let size = (step * channels).max(1);
-        let rooms = || (Vec::new(), Vec::new());
-        let (dx, _) = host::build_blocks((shape, x.dtype()), size, rooms, |(room, other), i, out| {
-            write(i, out, room, other);
-        });
-        (dx, host::stored(dgamma, [channels]), host::stored(dbeta, [channels]))
-    }
-}
-
 impl<B: BatchNormOp, C: CheckpointStrategy> BatchNormOp for Autodiff<B, C> {
-    fn batch_moments(_: FloatTensor<Self>, _: Rows) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    fn batch_moments(
+        _: FloatTensor<Self>,
+        _: Rows,
+        _: Option<Half>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         unreachable!("statistics are taken on the inner backend")
     }
 
@@ -346,12 +208,12 @@ impl<B: BatchNormOp, C: CheckpointStrategy> BatchNormOp for Autodiff<B, C> {
 }
 
 /// Mean and variance of x `[rows, channels]` of any float type over the valid rows; on the device,
-/// without autodiff.
-pub fn batch_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
+/// without autodiff. With `half`, which only the CPU has, they are computed in that type.
+pub(super) fn batch_statistics(x: Tensor<2>, rows: &Rows, half: Option<Half>) -> Statistics {
     let x = x.inner();
     let count = rows.count(x.dims()[0]);
     if has_operation(&x) {
-        let (mean, variance) = Dispatch::batch_moments(x.into_dispatch(), rows.clone());
+        let (mean, variance) = Dispatch::batch_moments(x.into_dispatch(), rows.clone(), half);
         let (mean, variance) = (Tensor::from_dispatch(mean), Tensor::from_dispatch(variance));
         return Statistics { mean, variance, count };
     }
@@ -365,23 +227,29 @@ fn composed_statistics(x: Tensor<2>, rows: &Rows) -> Statistics {
 }
 
 /// Normalises x `[rows, channels]` of any float type by the statistics of its rows, then scales by
-/// gamma and shifts by beta. The result is FP32. Also returns the statistics, for running
-/// statistics.
+/// gamma and shifts by beta; in FP32, or in the half type of the pass if `norms` is not one of its
+/// FP32 islands. The result is FP32. Also returns the statistics, for running statistics.
+///
+/// # Panics
+/// If the pass has no such island, on devices other than the CPU.
 pub fn batch_norm(
     x: Tensor<2>,
     gamma: Tensor<1>,
     beta: Tensor<1>,
     how: &Normalization,
+    pass: &Pass,
 ) -> (Tensor<2>, Statistics) {
+    let half = pass.compute.half().filter(|_| !pass.islands().norms);
+    assert!(half.is_none() || pass.islands().suit(&x.device()), "only the CPU computes norms without FP32");
     if !has_operation(&x) {
         return composed_with_statistics(x, gamma, beta, how);
     }
-    let statistics = batch_statistics(x.clone(), &how.rows);
-    (own(x, gamma, beta, &statistics, how, true), statistics)
+    let statistics = batch_statistics(x.clone(), &how.rows, half);
+    (own(x, gamma, beta, &statistics, how, (true, half)), statistics)
 }
 
-/// Like [`batch_norm`], with given statistics that do not depend on x, such as running statistics
-/// in evaluation.
+/// Like [`batch_norm`] in FP32, with given statistics that do not depend on x, such as running
+/// statistics in evaluation.
 pub fn batch_norm_by(
     x: Tensor<2>,
     gamma: Tensor<1>,
@@ -390,7 +258,7 @@ pub fn batch_norm_by(
     how: &Normalization,
 ) -> Tensor<2> {
     match has_operation(&x) {
-        true => own(x, gamma, beta, statistics, how, false),
+        true => own(x, gamma, beta, statistics, how, (false, None)),
         false => composed(x, gamma, beta, Some(statistics), how),
     }
 }
@@ -407,7 +275,7 @@ fn own(
     beta: Tensor<1>,
     statistics: &Statistics,
     how: &Normalization,
-    of_batch: bool,
+    (of_batch, half): (bool, Option<Half>),
 ) -> Tensor<2> {
     // All tensors of an operation are either with or without autodiff.
     let given = |values: &Tensor<1>| match x.device().is_autodiff() {
@@ -415,7 +283,7 @@ fn own(
         false => values.clone(),
     };
     let (mean, variance) = (given(&statistics.mean), given(&statistics.variance));
-    let kind = Kind { epsilon: how.epsilon as f32, relu: how.relu, rows: how.rows.clone(), of_batch };
+    let kind = Kind { epsilon: how.epsilon as f32, relu: how.relu, rows: how.rows.clone(), of_batch, half };
     let out = Dispatch::batch_normalized(
         x.into_dispatch(),
         mean.into_dispatch(),

@@ -19,6 +19,10 @@ fn how(relu: bool, rows: Rows) -> Normalization {
     Normalization { epsilon: 1e-5, relu, rows }
 }
 
+fn pass() -> Pass {
+    Pass::training(Compute::FP32, 1, 1)
+}
+
 /// Every third row and the last ones are padding.
 fn some_rows(n: usize) -> Rows {
     Rows::of((0..n).map(|i| i % 3 != 1 && i + 5 < n).collect())
@@ -46,7 +50,7 @@ fn run(
         Statistics { mean: vector(5, 1.0).inner(), variance: vector(6, 0.0).inner().abs(), count: 0 };
     let (g, b) = (gamma.clone(), beta.clone());
     let y = match (own_kernel, given) {
-        (true, false) => batch_norm(input, g, b, how).0,
+        (true, false) => batch_norm(input, g, b, how, &pass()).0,
         (true, true) => batch_norm_by(input, g, b, &statistics, how),
         (false, false) => composed(input, g, b, None, how),
         (false, true) => composed(input, g, b, Some(&statistics), how),
@@ -99,7 +103,7 @@ fn statistics_are_those_of_fp64_even_far_from_zero() {
     let values = draw(7, n * channels, 1000.0);
     let rows = some_rows(n);
     for rows in [Rows::all(), rows] {
-        let found = batch_statistics(tensor(&values, [n, channels], &device), &rows);
+        let found = batch_statistics(tensor(&values, [n, channels], &device), &rows, None);
         let (mean, variance) = (host_values(found.mean), host_values(found.variance));
         for c in 0..channels {
             let valid = rows.part(0, n);
@@ -125,7 +129,7 @@ fn padding_changes_nothing_and_comes_out_as_zeros() {
     let rows = Rows::of_lengths(&[short], n);
     let run = |values: &[f32]| {
         let x = tensor(values, [n, channels], &device);
-        let (y, statistics) = batch_norm(x, gamma.clone(), beta.clone(), &how(false, rows.clone()));
+        let (y, statistics) = batch_norm(x, gamma.clone(), beta.clone(), &how(false, rows.clone()), &pass());
         (host_values(y), host_values(statistics.mean), host_values(statistics.variance))
     };
     let first = run(&values);
@@ -139,9 +143,9 @@ fn overflow_and_nothing_at_all_come_through() {
     let device = Device::flex();
     let (gamma, beta) = (Tensor::<1>::ones([2], &device), Tensor::<1>::zeros([2], &device));
     let x = tensor(&[1.0, f32::NAN, 2.0, 3.0], [2, 2], &device);
-    let (y, _) = batch_norm(x.clone(), gamma.clone(), beta.clone(), &how(true, Rows::all()));
+    let (y, _) = batch_norm(x.clone(), gamma.clone(), beta.clone(), &how(true, Rows::all()), &pass());
     let y = host_values(y);
     assert!(y[1].is_nan() && y[3].is_nan() && y[0].is_finite() && y[2].is_finite());
-    let (y, statistics) = batch_norm(x, gamma, beta, &how(false, Rows::of(vec![false, false])));
+    let (y, statistics) = batch_norm(x, gamma, beta, &how(false, Rows::of(vec![false, false])), &pass());
     assert_eq!((host_values(y), statistics.count), (vec![0.0; 4], 0));
 }

@@ -8,6 +8,7 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use super::super::batch_norm::{BatchNormOp, Kind, Rows};
+use super::super::rounding::Half;
 use super::columns::{Blocks, LANES, STRIP, blocks_sum, column, lane_rows, lanes_sum};
 use super::{UNITS, cubes, element, numbers, output, room, values};
 
@@ -333,7 +334,11 @@ fn bits(rows: &Rows, like: &CubeTensor) -> BufferArg {
 }
 
 impl BatchNormOp for CubeBackend {
-    fn batch_moments(x: FloatTensor<Self>, rows: Rows) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    fn batch_moments(
+        x: FloatTensor<Self>,
+        rows: Rows,
+        _: Option<Half>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let [n, columns] = x.shape().dims();
         let blocks = Blocks::new(n, columns);
         let parts = room(&x, [blocks.count, 3, columns], DType::F32);

@@ -1,10 +1,11 @@
-//! Softmax, layer norms and cross-entropy in a half type, for ablation arms.
+//! Softmax, norms and cross-entropy in a half type, for ablation arms.
 //!
 //! Each operation on a number (a difference, a product, an exponential) is rounded to the half
 //! type. A sum has accumulators of that type. Its order is that of a block of 256 threads of a GPU:
 //! thread i adds the values i, i + 256, …; then the upper half of the threads is added to the lower
 //! half until one is left. Only the CPU has these kernels.
 
+mod batch_norm;
 mod loss;
 mod norm;
 
@@ -15,6 +16,7 @@ use super::rounding::Half;
 use super::simd::{exp, max, vectorized};
 use super::{fp32, has_own_kernels};
 
+pub(super) use batch_norm::HalfBatch;
 pub(super) use loss::{gradient as loss_gradient, loss, row_loss};
 pub(super) use norm::{backward_rows, forward_rows};
 
@@ -23,7 +25,7 @@ pub(super) use norm::{backward_rows, forward_rows};
 pub struct Islands {
     /// Softmax of attention.
     pub softmax: bool,
-    /// Layer norms.
+    /// Layer norms and batch norms.
     pub norms: bool,
     /// Cross-entropy, with its softmax and the sum over the batch.
     pub loss: bool,

@@ -4,7 +4,7 @@ use super::{
     EvaluationWindowsSpec, LanguageDataSpec, LanguageLossSpec, LanguageModelSpec, LanguageModelling,
     LanguageReaderSpec, LanguageUnitSpec, TrainingWindowsSpec, VocabularyOrder, VocabularySplits,
 };
-use crate::spec::{DataBlock, RecipeOf};
+use crate::spec::{DataBlock, IslandsSpec, RecipeOf};
 use crate::tasks::Checked;
 use crate::validate::{Findings, eval_sets, generated};
 
@@ -17,6 +17,14 @@ impl Checked for LanguageModelling {
         model(&recipe.model, findings);
         windows(recipe, findings);
         lines_and_draws(recipe, findings);
+    }
+
+    fn needed_islands(recipe: &RecipeOf<Self>) -> IslandsSpec {
+        let sampled = matches!(recipe.loss, LanguageLossSpec::SampledSoftmax { .. });
+        match recipe.model {
+            LanguageModelSpec::Gpt(_) => IslandsSpec { loss: sampled, ..IslandsSpec::NONE },
+            LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => IslandsSpec::default(),
+        }
     }
 }
 

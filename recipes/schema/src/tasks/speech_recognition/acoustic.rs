@@ -80,6 +80,16 @@ pub enum AcousticLayerSpec {
     Dense(DenseSpec),
 }
 
+impl AcousticLayerSpec {
+    /// Whether the layer has batch norms.
+    pub(super) fn has_norm(&self) -> bool {
+        match self {
+            Self::Convolution2d(_) | Self::Convolution(_) | Self::RowConvolution(_) => true,
+            Self::Recurrent(_) | Self::Dense(_) => false,
+        }
+    }
+}
+
 /// Convolution over time and frequency. Zero padding gives ceil(size / stride) positions on both
 /// axes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -14,7 +14,7 @@ pub use model::*;
 pub use search::*;
 
 use super::Checked;
-use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::spec::{IslandsSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::Findings;
 
 /// From recordings to text.
@@ -36,5 +36,10 @@ impl Checked for SpeechRecognition {
         for (name, search) in &recipe.decode {
             search.check(&recipe.data.tokenizer, &format!("decode.{name}"), findings);
         }
+    }
+
+    fn needed_islands(recipe: &RecipeOf<Self>) -> IslandsSpec {
+        let normed = recipe.model.layers().layer.iter().any(AcousticLayerSpec::has_norm);
+        IslandsSpec { norms: !normed, ..IslandsSpec::default() }
     }
 }

@@ -16,7 +16,7 @@ pub use symbols::*;
 pub use tacotron::*;
 
 use super::Checked;
-use crate::spec::{RecipeOf, Task, TaskTypes};
+use crate::spec::{IslandsSpec, RecipeOf, Task, TaskTypes};
 use crate::validate::Findings;
 
 /// From text to spectrograms.
@@ -39,5 +39,10 @@ impl Checked for SpeechSynthesis {
         for (name, search) in &recipe.decode {
             search.check(&format!("decode.{name}"), findings);
         }
+    }
+
+    /// Encoder and post-net have convolutions with batch norms.
+    fn needed_islands(_: &RecipeOf<Self>) -> IslandsSpec {
+        IslandsSpec { norms: false, ..IslandsSpec::default() }
     }
 }

@@ -12,7 +12,7 @@ pub use model::*;
 pub use parts::*;
 
 use super::Checked;
-use crate::spec::{RecipeOf, Task, TaskTypes, TokenSearchSpec};
+use crate::spec::{IslandsSpec, RecipeOf, Task, TaskTypes, TokenSearchSpec};
 use crate::validate::Findings;
 
 /// From text to text in another language.
@@ -38,9 +38,10 @@ impl Checked for Translation {
         }
     }
 
-    fn may_leave_islands(recipe: &RecipeOf<Self>) -> bool {
-        let (encoder, decoder) = (&recipe.model.encoder, &recipe.model.decoder);
-        matches!(encoder, TokenEncoderSpec::Transformer(_))
-            && matches!(decoder, TokenDecoderSpec::Transformer(_))
+    fn needed_islands(recipe: &RecipeOf<Self>) -> IslandsSpec {
+        match (&recipe.model.encoder, &recipe.model.decoder) {
+            (TokenEncoderSpec::Transformer(_), TokenDecoderSpec::Transformer(_)) => IslandsSpec::NONE,
+            _ => IslandsSpec::default(),
+        }
     }
 }

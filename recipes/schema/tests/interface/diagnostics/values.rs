@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zoo_recipes::{Document, Selection};
+use zoo_recipes::{Document, Selection, embedded};
 
 use super::{NAME, findings, one, one_of, text};
 
@@ -104,10 +104,47 @@ fn islands_are_left_by_transformers_in_half_precision() {
         "multi30k-lstm",
         "mixed-unscaled = \"mixed-unscaled\"",
         "mixed-unscaled = { preset = \"mixed-unscaled\", precision.islands = { loss = false } }",
-        "islands = { loss",
-        "cannot compute softmax, norms or the loss without FP32",
-        "encoder and decoder are Transformers",
+        "false } }",
+        "cannot compute the whole cross-entropy in half precision; only Transformers",
+        "leave `loss` out",
     );
+}
+
+/// The hints of a changed copy of a recipe with an arm that switches all islands off.
+fn hints(name: &str, from: &str, to: &str) -> Vec<String> {
+    let text = embedded().iter().find(|recipe| recipe.name == name).unwrap().text;
+    assert!(text.contains(from), "{name} has no {from:?}");
+    let changed = text.replacen(from, to, 1)
+        + "\n[arm.off.precision]\ncompute = \"fp16\"\nislands = { softmax = false, norms = false, loss = false }\n";
+    let document = Document::parse(&changed, &format!("{name}.toml"), Path::new("")).unwrap();
+    match document.resolve(&Selection::arm("off")) {
+        Ok(_) => Vec::new(),
+        Err(found) => found.iter().filter_map(|one| one.hint.clone()).collect(),
+    }
+}
+
+#[test]
+fn a_model_leaves_the_islands_of_the_operations_that_it_has() {
+    let (softmax, norms, loss) = ("leave `softmax` out", "leave `norms` out", "leave `loss` out");
+    for (name, due) in [
+        ("multi30k-transformer-tiny", vec![]),
+        ("shakespeare-char-nanogpt-cpu", vec![]),
+        ("ptb-lstm-small", vec![softmax, norms, loss]),
+        ("lstm-wkt2-fp32", vec![softmax, norms, loss]),
+        ("fsdd-digits", vec![softmax, loss]),
+        ("deepspeech2-small", vec![softmax, loss]),
+        ("ljspeech-32", vec![softmax, loss]),
+        ("fashion-mnist-lenet-d2l", vec![softmax, norms, loss]),
+        ("imdb-fasttext-keras", vec![softmax, norms, loss]),
+        ("multi30k-convs2s", vec![softmax, norms, loss]),
+    ] {
+        assert_eq!(hints(name, "", ""), due, "{name}");
+    }
+    let (all, some) = ("kind = \"cross-entropy\"", "kind = \"sampled-softmax\"\nsampled = 8\ndraws = 1");
+    assert_eq!(hints("shakespeare-char-nanogpt-cpu", all, some), [loss]);
+    let layer = "{ kind = \"dense\", units = 2048, activation = \"relu-20\", dropout = 0.05 },";
+    let convolution = "{ kind = \"convolution\", channels = 2048, kernel = 19, bias = true, activation = \"relu-20\", activation_before_norm = true, dropout = 0.05 },";
+    assert_eq!(hints("deepspeech-mozilla", convolution, layer), [softmax, norms, loss]);
 }
 
 const ADAM: &str =

@@ -62,7 +62,7 @@ impl Scale {
 
     fn forward(&self, x: Tensor<2>, pass: &Pass) -> Tensor<2> {
         let shift = Tensor::zeros(self.weight.dims(), &x.device());
-        ops::stored(ops::layer_norm(x, self.weight.val(), shift, self.epsilon), pass.compute)
+        ops::stored(ops::layer_norm_by(x, self.weight.val(), shift, self.epsilon, pass), pass.compute)
     }
 }
 

@@ -129,7 +129,8 @@ pub(super) fn summed(
     let losses = targets.chunks(part).enumerate().map(|(at, targets)| {
         let outputs = outputs.clone().narrow(0, at * part, targets.len());
         let logits = ops::linear(outputs, weight.clone(), bias.clone(), pass);
-        cross_entropy(logits, &SmoothedTargets::new(targets, units, 0.0, Smoothing::AllClasses)).0
+        let targets = SmoothedTargets::new(targets, units, 0.0, Smoothing::AllClasses).in_pass(pass);
+        cross_entropy(logits, &targets).0
     });
     let sum = losses.reduce(|sum, part| sum + part);
     sum.unwrap_or_else(|| Tensor::zeros([1], &outputs.device()))

@@ -7,6 +7,7 @@ use zoo_recipes::tasks::language_modelling::{
 
 use super::*;
 use crate::contract::{Objective, Running};
+use crate::ops::Islands;
 use crate::parameters::{count, export, host_values, import, shapes as paths, take_gradients};
 use crate::precision::{Compute, to_f32};
 
@@ -274,6 +275,38 @@ fn every_parameter_is_trained_in_every_type() {
                 };
                 assert!(gradient.iter().all(|x| x.is_finite()), "{spec:?} {dtype:?} {path}");
                 assert!(gradient.iter().any(|x| *x != 0.0), "{spec:?} {dtype:?} {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_island_that_a_gpt_leaves_changes_its_training_a_little() {
+    let device = Device::flex().autodiff();
+    let [first, _] = windows();
+    let spec = LanguageModelSpec::Gpt(GptModelSpec { init_std: 0.3, ..gpt(16, 2, 4, 8) });
+    let model = LanguageModel::new(&spec, UNITS, 0, 1, &device);
+    // The loss, and the gradient of every parameter.
+    let trained = |islands: Islands| -> Vec<Vec<f32>> {
+        let mut pass = Pass::training(Compute(FloatDType::F16), 1, 0).with_islands(islands);
+        let sum = loss(LossOver::Mean, true).terms(&model, &first, &mut pass).remove(0).sum;
+        let gradients = take_gradients(&model, &mut (sum.clone() * 16.0).backward());
+        let gradients = gradients.into_iter().flatten().map(host_values);
+        std::iter::once(host_values(sum.inner())).chain(gradients).collect()
+    };
+    let exact = trained(Islands::ALL);
+    for islands in [
+        Islands { softmax: false, ..Islands::ALL },
+        Islands { norms: false, ..Islands::ALL },
+        Islands { loss: false, ..Islands::ALL },
+        Islands { softmax: false, norms: false, loss: false },
+    ] {
+        let found = trained(islands);
+        assert_ne!(found, exact, "{islands:?}");
+        for (found, exact) in found.iter().zip(&exact) {
+            let largest = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
+            for (found, exact) in found.iter().zip(exact) {
+                assert!((found - exact).abs() <= 0.03 * largest, "{islands:?}: {found} {exact}");
             }
         }
     }

@@ -105,3 +105,49 @@ fn unit(init: &Init, count: usize) -> Param<Tensor<1>> {
         if tracked { moved.require_grad() } else { moved }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, FloatDType, TensorData};
+    use serde_json::json;
+
+    use super::*;
+    use crate::ops::Islands;
+    use crate::parameters::{host_values, take_gradients};
+    use crate::precision::Compute;
+
+    /// Output, and gradients of all parameters, with the FP32 islands of an FP16 pass.
+    fn trained(norms: bool, behind: Behind) -> Vec<Vec<f32>> {
+        let device = Device::flex().autodiff();
+        let norm = json!({"epsilon": 1e-5, "momentum": 0.1});
+        let spec =
+            json!({"layers": 1, "channels": 6, "kernel": 5, "bias": false, "dropout": 0.0, "norm": norm});
+        let spec: FrameConvolutionsSpec = serde_json::from_value(spec).unwrap();
+        let (init, between) = (Init::new(1, &device), Channels::new(4, 6));
+        let layer = FrameConvolution::new(&init, &spec, between, behind, SynthesisInit::Openseq2seq);
+        let values: Vec<f32> = (0..2 * 30 * 4).map(|i| (i as f32 * 0.7).sin() + 0.3).collect();
+        let x = Tensor::from_data(TensorData::new(values, [2, 30, 4]), &device);
+        let islands = Islands { norms, ..Islands::ALL };
+        let mut pass = Pass::training(Compute(FloatDType::F16), 1, 0).with_islands(islands);
+        let y = layer.forward(x, None, &mut pass, &mut Vec::new());
+        let weights = (0..2 * 30 * 6).map(|i| (i as f32 * 0.3).cos()).collect::<Vec<f32>>();
+        let weights = Tensor::from_data(TensorData::new(weights, [2, 30, 6]), &device);
+        let gradients = take_gradients(&layer, &mut (y.clone() * weights).sum().backward());
+        let y = host_values(y.flatten::<1>(0, 2).inner());
+        std::iter::once(y).chain(gradients.into_iter().flatten().map(host_values)).collect()
+    }
+
+    #[test]
+    fn norms_without_fp32_change_the_training_a_little_before_every_activation() {
+        for behind in [Behind::Relu, Behind::Tanh, Behind::Nothing] {
+            let [exact, found] = [true, false].map(|norms| trained(norms, behind));
+            assert_ne!(found, exact, "{behind:?}");
+            for (found, exact) in found.iter().zip(&exact) {
+                let largest = exact.iter().fold(0f32, |most, x| most.max(x.abs()));
+                for (found, exact) in found.iter().zip(exact) {
+                    assert!((found - exact).abs() <= 0.03 * largest, "{behind:?}: {found} {exact}");
+                }
+            }
+        }
+    }
+}
