@@ -105,7 +105,7 @@ fn islands_are_left_by_transformers_in_half_precision() {
         "mixed-unscaled = \"mixed-unscaled\"",
         "mixed-unscaled = { preset = \"mixed-unscaled\", precision.islands = { loss = false } }",
         "false } }",
-        "cannot compute the whole cross-entropy in half precision; only Transformers",
+        "cannot compute the whole cross-entropy in half precision; docs/mixed-precision.md lists",
         "leave `loss` out",
     );
 }
