@@ -240,7 +240,7 @@ fn check_made(run: &Run, request: &ReplayRequest, logged: u64, states: &[State])
     let failure = Failure::usage(format!("the run never made update {update}: its last one is {made}"));
     Err(match made {
         _ if failed => {
-            failure.hint("it diverged there: --compute fp32 compares the last attempt in two types")
+            failure.hint("it diverged there: --compute fp32, or another type, compares the last attempt")
         }
         0 => failure.hint(format!("zoo log {} shows the updates of the run", run.folder.display())),
         _ => failure.hint(format!("--update {made}, or an earlier one")),
