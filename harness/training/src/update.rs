@@ -362,6 +362,8 @@ pub fn run_phase<M: Module, B>(
     };
     phase.optimizer.begin();
     let (mut index, mut moved) = (0, 0);
+    // One buffer for all parameters: fresh memory takes longer than the copy.
+    let mut before = Vec::new();
     let model = parameters::update(model, |path, weight| {
         debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
         let (shape, gradient) = (&paths[index].1, gradients[index].take());
@@ -374,9 +376,12 @@ pub fn run_phase<M: Module, B>(
         let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
-        let before = watch.observer().is_some().then(|| weight.to_vec());
+        if watch.observer().is_some() {
+            before.clear();
+            before.extend_from_slice(&weight.on_host());
+        }
         let new = phase.optimizer.step(place, lr, weight, gradient).rounded(phase.weights);
-        if let (Some(before), Some(observer)) = (before, watch.observer()) {
+        if let Some(observer) = watch.observer() {
             observer.moved(path, &before, &new.on_host());
         }
         new.into_tensor(&device)
