@@ -68,6 +68,22 @@ fn what_cannot_be_run_says_why() {
 }
 
 #[test]
+fn an_override_need_not_fit_the_arms_that_are_not_asked_for() {
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--set", "precision.masters=false"];
+    let one = [&call[..], &["--arms", "mixed", "--format", "json"]].concat();
+    let outcome = zoo.run(&one).json();
+    let runs = outcome["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["arm"]), (1, &"mixed".into()));
+    let recipe = std::fs::read_to_string(format!("{}/recipe.toml", runs[0]["folder"].as_str().unwrap()));
+    assert!(recipe.unwrap().contains("masters = false"));
+    zoo.ends_with(0, &["ledger", "recheck"]);
+    zoo.ends_with(0, &["show", "reversal-transformer"]);
+    let all = zoo.ends_with(3, &call).stderr;
+    assert!(all.contains("an FP32 arm cannot train without masters"), "{all}");
+}
+
+#[test]
 fn offline_names_the_first_file_that_is_missing() {
     let zoo = Zoo::new();
     let ended = zoo.ends_with(4, &["fetch", "multi30k-transformer-tiny", "--offline"]);

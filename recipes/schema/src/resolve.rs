@@ -133,12 +133,8 @@ impl Document {
         if usual {
             smoke::limit(&mut root);
         }
-        let mut binding_overrides = Vec::new();
-        for (text, keys) in lay_overrides(&mut root, &selection.overrides, &mut found) {
-            if !keys.iter().all(|key| self.is_free(key)) {
-                binding_overrides.push(text);
-            }
-        }
+        let keys = lay_overrides(&mut root, &selection.overrides, &mut found);
+        let binding_overrides = self.binding(keys);
 
         check_recipe(&root, &mut found);
         // serde can read a tree only if it matches the schema. Otherwise it would report the same
@@ -194,9 +190,7 @@ impl Document {
     /// Whether a run with these overrides used this version of the recipe. Overrides of keys that
     /// `recipe.free` lists are ignored. `hash` is [`Self::hash`] at the time of the run.
     pub fn is_what_ran(&self, tier: Option<&str>, overrides: &[String], hash: &str) -> bool {
-        let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
-        let free = self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty());
-        free && self.hash(tier, overrides).is_ok_and(|now| now == hash)
+        self.are_free(overrides) && self.hash(tier, overrides).is_ok_and(|now| now == hash)
     }
 
     /// [`Self::is_what_ran`], if the recipe had these claims. A run still belongs to a recipe of
@@ -209,8 +203,7 @@ impl Document {
         hash: &str,
         claims: &[ClaimSpec],
     ) -> bool {
-        let selection = Selection { arm: None, tier: tier.map(str::to_owned), overrides: overrides.to_vec() };
-        if !self.selected(&selection).is_ok_and(|(_, binding)| binding.is_empty()) {
+        if !self.are_free(overrides) {
             return false;
         }
         let Ok(mut arms) = self.resolve_arms(tier, overrides) else { return false };
@@ -218,25 +211,57 @@ impl Document {
         hash_of_arms(&arms) == hash
     }
 
-    /// The body (under the empty name) and every arm, with tier and overrides applied.
+    /// The body (under the empty name) and every arm, with tier and overrides applied. An override
+    /// may be for some arms only, as `precision.masters=false`: body and arms that are an error with
+    /// the overrides, and none without them, are left out.
     ///
     /// # Errors
-    /// As [`Self::resolve`].
+    /// As [`Self::resolve`]; if everything would be left out, the error of the body.
     pub fn resolve_arms(
         &self,
         tier: Option<&str>,
         overrides: &[String],
     ) -> Result<BTreeMap<String, Recipe>, Diagnostics> {
-        let mut all = BTreeMap::new();
+        let (mut all, mut first) = (BTreeMap::new(), None);
         for arm in std::iter::once(None).chain(self.arms().into_iter().map(Some)) {
-            let selection = Selection {
-                arm: arm.map(str::to_owned),
-                tier: tier.map(str::to_owned),
-                overrides: overrides.to_vec(),
+            let select = |overrides: &[String]| {
+                let (arm, tier) = (arm.map(str::to_owned), tier.map(str::to_owned));
+                self.selected(&Selection { arm, tier, overrides: overrides.to_vec() })
             };
-            all.insert(arm.unwrap_or_default().to_owned(), self.selected(&selection)?.0);
+            match select(overrides) {
+                Ok((recipe, _)) => {
+                    all.insert(arm.unwrap_or_default().to_owned(), recipe);
+                }
+                Err(errors) if overrides.is_empty() || select(&[]).is_err() => return Err(errors),
+                Err(errors) => first = first.or(Some(errors)),
+            }
         }
-        Ok(all)
+        match first {
+            Some(errors) if all.is_empty() => Err(errors),
+            _ => Ok(all),
+        }
+    }
+
+    /// The overrides of keys that `recipe.free` does not list. A run with one of them does not count
+    /// as a reproduction.
+    ///
+    /// # Errors
+    /// An override is not `key=value`, or may not be set.
+    pub fn binding_overrides(&self, overrides: &[String]) -> Result<Vec<String>, Diagnostics> {
+        let mut found = Diagnostics::default();
+        let mut nothing = Node { value: Value::Table(Table::default()), origin: self.start() };
+        let keys = lay_overrides(&mut nothing, overrides, &mut found);
+        found.into_result(self.binding(keys))
+    }
+
+    /// The overrides of which `recipe.free` does not list every key.
+    fn binding(&self, overrides: Vec<(String, Vec<String>)>) -> Vec<String> {
+        let binding = |keys: &[String]| !keys.iter().all(|key| self.is_free(key));
+        overrides.into_iter().filter(|(_, keys)| binding(keys)).map(|(text, _)| text).collect()
+    }
+
+    fn are_free(&self, overrides: &[String]) -> bool {
+        self.binding_overrides(overrides).is_ok_and(|binding| binding.is_empty())
     }
 
     /// The keys that an arm changes at the published size. Default values are compared as well.

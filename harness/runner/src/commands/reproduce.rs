@@ -51,13 +51,13 @@ pub fn run(context: &Context, args: &ReproduceArgs) -> Result<Exit> {
 fn request(context: &Context, args: &ReproduceArgs) -> Result<Request> {
     let document = Document::load(&args.recipe)?;
     let arms = chosen_arms(&document, &args.arms)?;
-    let body = document.resolve(&Selection {
-        arm: None,
+    let of_first = document.resolve(&Selection {
+        arm: arms.first().cloned(),
         tier: args.overlay.tier.clone(),
         overrides: args.overlay.overrides.clone(),
     })?;
     let looks = LookPlan::try_from(args.seeds.clone()).map_err(|e| Failure::usage(e.to_string()))?;
-    let first = args.seed.unwrap_or(body.recipe.train.seed);
+    let first = args.seed.unwrap_or(of_first.recipe.train.seed);
     let last = first.checked_add(u64::from(looks.last() - 1)).ok_or_else(|| {
         Failure::usage(format!("{} seeds from {first} on are too large", looks.last())).hint("--seed 1")
     })?;

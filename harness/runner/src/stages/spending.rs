@@ -1,6 +1,6 @@
 //! Significance level of a claim that earlier plans in the home's ledger spent.
 
-use zoo_recipes::{ClaimKind, ClaimSpec, Selection};
+use zoo_recipes::{ClaimKind, ClaimSpec};
 use zoo_results::ledger::{Record, System, spent};
 use zoo_results::verdict::{Evidence, RunScore, Spent};
 
@@ -54,8 +54,7 @@ impl Earlier {
 /// # Errors
 /// The recipe cannot be resolved.
 pub fn without_claims(request: &Request) -> Result<String> {
-    let selection = Selection { arm: None, tier: request.tier.clone(), overrides: request.overrides.clone() };
-    let binding = request.document.resolve(&selection)?.binding_overrides;
+    let binding = request.document.binding_overrides(&request.overrides)?;
     let mut arms = request.document.resolve_arms(request.tier.as_deref(), &binding)?;
     for recipe in arms.values_mut() {
         recipe.claim.clear();

@@ -66,6 +66,30 @@ fn overrides_win_over_everything_and_only_free_ones_reproduce() {
     assert!(!set(&["train.checkpoint={ evaluate = { kind = \"last\" } }"]).unwrap().reproduces());
 }
 
+/// `fp32` and the body are their own masters: only the other arms can have none.
+#[test]
+fn overrides_may_be_for_some_arms_only() {
+    let document = Document::load(NAME).unwrap();
+    let all = |overrides: &[&str]| {
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        let arms = document.resolve_arms(None, &overrides)?;
+        Ok::<_, Diagnostics>(arms.into_keys().collect::<Vec<_>>())
+    };
+    assert_eq!(all(&[]).unwrap(), ["", "fp32", "mixed"]);
+    assert_eq!(all(&["precision.masters=false"]).unwrap(), ["mixed"]);
+    assert_eq!(all(&["precision.loss_scaling.scale_min=0.01"]).unwrap(), ["mixed"]);
+    let overrides = ["precision.masters=false".to_owned()];
+    assert!(document.hash(None, &overrides).is_ok());
+    assert_ne!(document.hash(None, &overrides), document.hash(None, &[]));
+    assert_eq!(document.binding_overrides(&overrides).unwrap(), overrides);
+    assert!(document.binding_overrides(&["train.log_every=7".to_owned()]).unwrap().is_empty());
+    assert!(!document.is_what_ran(None, &overrides, &document.hash(None, &overrides).unwrap()));
+    // For one arm it stays an error, and so is one that fits no arm.
+    assert!(set(&["precision.masters=false"]).unwrap_err().to_string().contains("their own masters"));
+    assert!(all(&["train.sed=3"]).unwrap_err().to_string().contains("did you mean `seed`?"));
+    assert!(document.binding_overrides(&["train.seed".to_owned()]).is_err());
+}
+
 #[test]
 fn searches_of_a_resolved_recipe_can_be_set_and_nothing_else() {
     let document = Document::load("wave2letter").unwrap();
