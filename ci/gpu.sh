@@ -27,7 +27,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
-stages=(doctor kernels parity pytorch multi30k halves unfused profiles tf32 smoke toys)
+stages=(doctor kernels parity pytorch multi30k halves unfused profiles tf32 others smoke toys)
 dry=
 chosen=()
 for argument in "$@"; do
@@ -59,6 +59,7 @@ if [ "$device" = wgpu ]; then feature=wgpu; fi
 if [ -n "$dry" ]; then
     rows=(dropout layer_norm)
     families=(yesno-tdnn)
+    others=(reversal-transformer)
     timed=(reversal-transformer)
     modes=(fp32 fp16 bf16)
     timing=(--rounds 1 --steps 1 --shape 2x3)
@@ -67,9 +68,12 @@ if [ -n "$dry" ]; then
     smoked=(reversal-transformer)
 else
     rows=()
-    # One recipe for each fixture.
-    families=(transformer-base gnmt convs2s wave2letter-plus deepspeech2-small tacotron2 ptb-lstm-small big-lstm-1b
-        imdb-cnn-keras sst-wkt2 mnist-cnn-keras)
+    # With the fixtures of what is timed and trained below, and of each task.
+    families=(transformer-base gnmt-v2 convs2s wave2letter-plus deepspeech2-small tacotron2 ptb-lstm-small big-lstm-1b
+        imdb-cnn-keras sst-wkt2 mnist-cnn-keras multi30k-transformer-tiny)
+    # A recipe for each fixture that is left.
+    others=(gnmt transformer-big-nvidia vaswani-big convs2s-gehring iwslt14-lstm multi30k-lstm nmt-small
+        lstm-5x1024-en-fr reversal-rnn-rnn reversal-rnn-conv reversal-conv-rnn reversal-conv-conv)
     timed=(transformer-base transformer-big gnmt-v2 convs2s wave2letter-plus deepspeech2-large tacotron2 ptb-lstm-pytorch)
     modes=(fp32 fp16 tf32 bf16)
     timing=(--rounds 2 --steps 8)
@@ -213,6 +217,10 @@ fixtures() {
     for recipe in "${families[@]}"; do zoo_run "$name-$recipe" 0 verify "$recipe" --to parity "$@"; done
 }
 parity() { fixtures parity --fp32 strict; }
+others() {
+    local recipe
+    for recipe in "${others[@]}"; do zoo_run "parity-$recipe" 0 verify "$recipe" --to parity --fp32 strict; done
+}
 # Updates a second and memory, beside PyTorch eager with AMP and SDPA, turn by turn.
 pytorch() {
     local recipe mode name arm
