@@ -23,6 +23,7 @@ mod load_error;
 mod nearest;
 mod origin;
 mod overlay;
+mod overrides;
 mod registry;
 mod resolve;
 mod schema;
