@@ -36,8 +36,8 @@ pub struct IslandsSpec {
     /// convolutions, and synthesisers.
     #[serde(default = "yes")]
     pub norms: bool,
-    /// Cross-entropy, with its softmax and the sum over the batch. Only Transformers for translation
-    /// and language modelling can switch it off, the latter without a sampled softmax.
+    /// Cross-entropy, with its softmax and the sum over the batch. Models for translation, language
+    /// modelling without a sampled softmax, and classification can switch it off.
     #[serde(default = "yes")]
     pub loss: bool,
 }
@@ -51,6 +51,8 @@ impl Default for IslandsSpec {
 impl IslandsSpec {
     /// Every island off.
     pub(crate) const NONE: Self = Self { softmax: false, norms: false, loss: false };
+    /// Every island but the loss.
+    pub(crate) const ALL_BUT_LOSS: Self = Self { softmax: true, norms: true, loss: false };
 
     /// Whether all operations are FP32.
     pub fn are_all(&self) -> bool {

@@ -23,8 +23,9 @@ pub(crate) trait Checked: TaskTypes {
     /// Checks what a schema cannot say of `[data]`, `[model]`, `[loss]` and `[decode.NAME]`.
     fn check(recipe: &RecipeOf<Self>, findings: &mut Findings<'_, '_>);
 
-    /// The FP32 islands (`precision.islands`) that the model cannot train without, or does not have.
+    /// The FP32 islands (`precision.islands`) that the model cannot train without, or does not
+    /// have. Only the loss of a model with a cross-entropy of logits is not needed.
     fn needed_islands(_: &RecipeOf<Self>) -> IslandsSpec {
-        IslandsSpec::default()
+        IslandsSpec::ALL_BUT_LOSS
     }
 }

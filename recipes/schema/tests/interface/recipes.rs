@@ -499,5 +499,5 @@ fn parity_is_published_only_where_both_scores_are_printed() {
     ];
     assert_eq!(published, pairs);
     assert_eq!(counts[&Statement::Extended], 8);
-    assert_eq!(counts[&Statement::Own], 144);
+    assert_eq!(counts[&Statement::Own], 147);
 }

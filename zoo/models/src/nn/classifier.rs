@@ -3,6 +3,7 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use zoo_recipes::Smoothing;
 
+use crate::Pass;
 use crate::contract::Term;
 use crate::ops::{SmoothedTargets, cross_entropy};
 use crate::parameters::host_values;
@@ -14,11 +15,12 @@ pub fn class_counts(examples: usize) -> Vec<(&'static str, f64)> {
 }
 
 /// Terms of an objective for logits `[examples, classes]`: `loss`, the cross-entropy of the labels
-/// in nats, which is minimised, and `top1`, the number of right answers, which is reported.
-pub fn class_terms(logits: Tensor<2>, labels: &[u32]) -> Vec<Term> {
+/// in nats, which is minimised, and `top1`, the number of right answers, which is reported. The
+/// cross-entropy is FP32, or in the half type of the pass if `loss` is not one of its FP32 islands.
+pub fn class_terms(logits: Tensor<2>, labels: &[u32], pass: &Pass) -> Vec<Term> {
     let right = right_answers(logits.clone(), labels);
     let [_, classes] = logits.dims();
-    let targets = SmoothedTargets::new(labels, classes, 0.0, Smoothing::AllClasses);
+    let targets = SmoothedTargets::new(labels, classes, 0.0, Smoothing::AllClasses).in_pass(pass);
     let loss = cross_entropy(logits, &targets).0;
     vec![Term { name: "loss", sum: loss, weight: 1.0 }, Term { name: "top1", sum: right, weight: 0.0 }]
 }
@@ -55,7 +57,11 @@ pub fn class_scores(logits: Tensor<2>) -> Vec<Vec<f32>> {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::FloatDType;
+
     use super::*;
+    use crate::ops::Islands;
+    use crate::precision::Compute;
 
     fn right(rows: &[[f32; 3]], labels: &[u32]) -> f32 {
         let values: Vec<f32> = rows.iter().flatten().copied().collect();
@@ -66,6 +72,24 @@ mod tests {
         });
         assert_eq!(found[0], found[1]);
         found[0][0]
+    }
+
+    #[test]
+    fn the_loss_is_rounded_in_a_pass_without_its_island() {
+        let values = [0.1f32, 3.0, 2.0, -1.3, 0.7, 0.2];
+        let logits = Tensor::<2>::from_data(TensorData::new(values.to_vec(), [2, 3]), &Device::flex());
+        let sums = |compute, loss| {
+            let pass = Pass::training(compute, 1, 0).with_islands(Islands { loss, ..Islands::ALL });
+            class_terms(logits.clone(), &[1, 2], &pass).into_iter().map(|term| host_values(term.sum)[0])
+        };
+        let sums = |compute, loss| sums(compute, loss).collect::<Vec<f32>>();
+        let half = Compute(FloatDType::F16);
+        let exact = sums(half, true);
+        assert_eq!(exact, sums(Compute::FP32, false), "FP32 has no other type to compute in");
+        let rounded = sums(half, false);
+        assert_eq!(rounded[1], exact[1], "right answers are counted in FP32");
+        let error = (rounded[0] - exact[0]).abs();
+        assert!(error > 1e-6 && error < 0.01, "{rounded:?} {exact:?}");
     }
 
     #[test]

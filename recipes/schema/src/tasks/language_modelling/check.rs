@@ -21,10 +21,11 @@ impl Checked for LanguageModelling {
 
     fn needed_islands(recipe: &RecipeOf<Self>) -> IslandsSpec {
         let sampled = matches!(recipe.loss, LanguageLossSpec::SampledSoftmax { .. });
-        match recipe.model {
-            LanguageModelSpec::Gpt(_) => IslandsSpec { loss: sampled, ..IslandsSpec::NONE },
-            LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => IslandsSpec::default(),
-        }
+        let of_layers = match recipe.model {
+            LanguageModelSpec::Gpt(_) => IslandsSpec::NONE,
+            LanguageModelSpec::Lstm(_) | LanguageModelSpec::LayerNormLstm(_) => IslandsSpec::ALL_BUT_LOSS,
+        };
+        IslandsSpec { loss: sampled, ..of_layers }
     }
 }
 

@@ -41,7 +41,7 @@ impl Checked for Translation {
     fn needed_islands(recipe: &RecipeOf<Self>) -> IslandsSpec {
         match (&recipe.model.encoder, &recipe.model.decoder) {
             (TokenEncoderSpec::Transformer(_), TokenDecoderSpec::Transformer(_)) => IslandsSpec::NONE,
-            _ => IslandsSpec::default(),
+            _ => IslandsSpec::ALL_BUT_LOSS,
         }
     }
 }

@@ -29,7 +29,7 @@ impl Objective<Classifier, PictureBatch> for ClassifierLoss {
     fn terms(&self, model: &Classifier, batch: &PictureBatch, pass: &mut Pass) -> Vec<Term> {
         let logits = model.forward(batch.pixels(&model.device()), pass);
         match self.spec {
-            ClassifierLossSpec::CrossEntropy {} => class_terms(logits, &batch.labels),
+            ClassifierLossSpec::CrossEntropy {} => class_terms(logits, &batch.labels, pass),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Objective<TextModel, TextBatch> for TextLoss {
         if pass.is_training() {
             self.trained.lock().unwrap_or_else(PoisonError::into_inner).insert(batch.fold);
         }
-        class_terms(model.forward(batch, pass), &batch.labels)
+        class_terms(model.forward(batch, pass), &batch.labels, pass)
     }
 }
 
