@@ -38,6 +38,9 @@ def judged():
 def number(value):
     if value is None:
         return ""
+    # Less is rounding, of means of the same scores.
+    if abs(value) < 1e-12:
+        value = 0.0
     return f"{value:.4f}" if 0.0 < abs(value) < 0.1 else f"{value:.2f}"
 
 
