@@ -92,7 +92,7 @@ fn an_arm_without_masters_is_one_in_half_precision() {
 }
 
 #[test]
-fn islands_are_left_by_transformers_in_half_precision() {
+fn islands_are_left_in_half_precision_only() {
     const FP32: &str = "[arm.fp32.precision]\ncompute = \"fp32\"";
     let without =
         |compute: &str| format!("{FP32}\nislands = {{ norms = false }}").replace("fp32\"\n", compute);
