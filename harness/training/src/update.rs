@@ -87,6 +87,8 @@ pub struct Phase<M, B> {
     pub updates: u64,
     /// Number of consecutive non-finite updates that a smaller scale could not have fixed.
     pub hopeless: u32,
+    /// Memory for the weights of one parameter before an observed update.
+    room: Vec<f32>,
 }
 
 impl<M, B> Phase<M, B> {
@@ -118,6 +120,7 @@ impl<M, B> Phase<M, B> {
             running: None,
             updates: 0,
             hopeless: 0,
+            room: Vec::new(),
         })
     }
 
@@ -362,8 +365,8 @@ pub fn run_phase<M: Module, B>(
     };
     phase.optimizer.begin();
     let (mut index, mut moved) = (0, 0);
-    // One buffer for all parameters: fresh memory takes longer than the copy.
-    let mut before = Vec::new();
+    // One buffer for all parameters and updates: fresh memory takes longer than the copy.
+    let mut room = std::mem::take(&mut phase.room);
     let model = parameters::update(model, |path, weight| {
         debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
         let (shape, gradient) = (&paths[index].1, gradients[index].take());
@@ -376,16 +379,14 @@ pub fn run_phase<M: Module, B>(
         let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
-        if watch.observer().is_some() {
-            before.clear();
-            before.extend_from_slice(&weight.on_host());
-        }
+        let before = watch.observer().map(|_| weight.copied_into(&mut room));
         let new = phase.optimizer.step(place, lr, weight, gradient).rounded(phase.weights);
-        if let Some(observer) = watch.observer() {
-            observer.moved(path, &before, &new.on_host());
+        if let (Some(observer), Some(before)) = (watch.observer(), before) {
+            observer.moved(path, before, &new.on_host());
         }
         new.into_tensor(&device)
     });
+    phase.room = room;
     phase.updates += 1;
     let model = match &phase.running {
         Some(running) => running.commit(model),

@@ -3,6 +3,7 @@
 //!
 //! Everything here is pure. The program that trains fills the histograms.
 
+mod counting;
 mod fp16;
 mod histogram;
 mod layers;
