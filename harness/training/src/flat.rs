@@ -120,18 +120,6 @@ impl Flat {
         }
     }
 
-    /// Copies the values into a buffer, which grows if it has to, and returns the copy.
-    pub fn copied_into<'r>(&self, room: &'r mut Vec<f32>) -> &'r [f32] {
-        let values = self.on_host();
-        if room.len() < values.len() {
-            room.resize(values.len(), 0.0);
-        }
-        let copy = &mut room[..values.len()];
-        let chunks = copy.par_chunks_mut(CHUNK).zip(values.par_chunks(CHUNK));
-        chunks.for_each(|(to, from)| to.copy_from_slice(from));
-        copy
-    }
-
     /// Multiplies the values by a factor.
     pub fn scaled(self, factor: f32) -> Self {
         match self {

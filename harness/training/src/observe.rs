@@ -18,8 +18,11 @@ pub trait Observer {
     /// regularisation and clipping.
     fn gradient(&mut self, path: &str, gradient: &[f32]);
 
-    /// Called with the values of each moved parameter before and after the optimizer's step.
-    fn moved(&mut self, path: &str, before: &[f32], after: &[f32]);
+    /// Called with the values of each moved parameter before the optimizer's step.
+    fn moves(&mut self, _path: &str, _before: &[f32]) {}
+
+    /// Called with the values of the same parameter after the step.
+    fn moved(&mut self, path: &str, after: &[f32]);
 }
 
 #[cfg(test)]
@@ -75,7 +78,8 @@ mod tests {
         Scale(f64),
         Output(String, Vec<f32>),
         Gradient(String, Vec<f32>),
-        Moved(String, Vec<f32>, Vec<f32>),
+        Moves(String, Vec<f32>),
+        Moved(String, Vec<f32>),
     }
 
     #[derive(Debug, Clone, Default)]
@@ -103,8 +107,12 @@ mod tests {
             self.saw(Seen::Gradient(path.to_owned(), gradient.to_vec()));
         }
 
-        fn moved(&mut self, path: &str, before: &[f32], after: &[f32]) {
-            self.saw(Seen::Moved(path.to_owned(), before.to_vec(), after.to_vec()));
+        fn moves(&mut self, path: &str, before: &[f32]) {
+            self.saw(Seen::Moves(path.to_owned(), before.to_vec()));
+        }
+
+        fn moved(&mut self, path: &str, after: &[f32]) {
+            self.saw(Seen::Moved(path.to_owned(), after.to_vec()));
         }
     }
 
@@ -156,7 +164,8 @@ mod tests {
             Seen::Scale(8.0),
             output(),
             Seen::Gradient(path(), vec![3.0, -1.0, 9.0, -3.0]),
-            Seen::Moved(path(), WEIGHT.to_vec(), after.clone()),
+            Seen::Moves(path(), WEIGHT.to_vec()),
+            Seen::Moved(path(), after.clone()),
         ];
         assert_eq!(*observing.0.lock().unwrap(), due);
         assert_ne!(after, WEIGHT);
@@ -168,7 +177,7 @@ mod tests {
         assert_eq!(updated([[f32::INFINITY, 1.0], [1.0, 1.0]], &mut observing), WEIGHT);
         let seen = observing.0.lock().unwrap();
         assert!(seen.iter().any(|seen| matches!(seen, Seen::Gradient(..))), "{seen:?}");
-        assert!(!seen.iter().any(|seen| matches!(seen, Seen::Moved(..))), "{seen:?}");
+        assert!(!seen.iter().any(|seen| matches!(seen, Seen::Moves(..) | Seen::Moved(..))), "{seen:?}");
     }
 
     #[test]

@@ -87,8 +87,6 @@ pub struct Phase<M, B> {
     pub updates: u64,
     /// Number of consecutive non-finite updates that a smaller scale could not have fixed.
     pub hopeless: u32,
-    /// Memory for the weights of one parameter before an observed update.
-    room: Vec<f32>,
 }
 
 impl<M, B> Phase<M, B> {
@@ -120,7 +118,6 @@ impl<M, B> Phase<M, B> {
             running: None,
             updates: 0,
             hopeless: 0,
-            room: Vec::new(),
         })
     }
 
@@ -365,8 +362,6 @@ pub fn run_phase<M: Module, B>(
     };
     phase.optimizer.begin();
     let (mut index, mut moved) = (0, 0);
-    // One buffer for all parameters and updates: fresh memory takes longer than the copy.
-    let mut room = std::mem::take(&mut phase.room);
     let model = parameters::update(model, |path, weight| {
         debug_assert_eq!(path, paths[index].0, "a module is mapped in the order in which it is visited");
         let (shape, gradient) = (&paths[index].1, gradients[index].take());
@@ -379,14 +374,15 @@ pub fn run_phase<M: Module, B>(
         let gradient = Gradient { values, factor: factor(moved), square_sum };
         moved += 1;
         let lr = if is_bias(path) { lr * phase.bias_lr } else { lr };
-        let before = watch.observer().map(|_| weight.copied_into(&mut room));
+        if let Some(observer) = watch.observer() {
+            observer.moves(path, &weight.on_host());
+        }
         let new = phase.optimizer.step(place, lr, weight, gradient).rounded(phase.weights);
-        if let (Some(observer), Some(before)) = (watch.observer(), before) {
-            observer.moved(path, before, &new.on_host());
+        if let Some(observer) = watch.observer() {
+            observer.moved(path, &new.on_host());
         }
         new.into_tensor(&device)
     });
-    phase.room = room;
     phase.updates += 1;
     let model = match &phase.running {
         Some(running) => running.commit(model),

@@ -1,7 +1,5 @@
 //! Counting of values by exponent on several threads.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use super::histogram::{BIAS, ExponentHistogram, FIELDS, NOT_FINITE};
@@ -16,7 +14,7 @@ const PART: usize = 1 << 8;
 /// Number of values of a part that are compared at a time.
 const FEW: usize = 1 << 5;
 /// Number of values that one thread counts at a time.
-const BLOCK: usize = 1 << 15;
+pub const BLOCK: usize = 1 << 15;
 /// Number of tables that take turns. Equal exponents often follow each other, and a counter cannot
 /// be read before the last write to it is done.
 const TABLES: usize = 4;
@@ -39,8 +37,8 @@ impl ExponentHistogram {
     /// Counts values.
     #[must_use]
     pub fn of(values: &[f32]) -> Self {
-        sum(by_blocks(values.len(), |tables: &mut Tables, block| {
-            values[block].chunks(PART).for_each(|part| tables.count(part));
+        sum(side_by_side(values.chunks(BLOCK).collect(), |tables: &mut Tables, block: &[f32]| {
+            block.chunks(PART).for_each(|part| tables.count(part));
         }))
     }
 
@@ -50,45 +48,39 @@ impl ExponentHistogram {
         if factor == 1.0 {
             return Self::of(values);
         }
-        sum(by_blocks(values.len(), |tables: &mut Tables, block| {
+        sum(side_by_side(values.chunks(BLOCK).collect(), |tables: &mut Tables, block: &[f32]| {
             let mut scaled = [0f32; PART];
-            for part in values[block].chunks(PART) {
+            for part in block.chunks(PART) {
                 let scaled = &mut scaled[..part.len()];
                 scaled.iter_mut().zip(part).for_each(|(to, x)| *to = x * factor);
                 tables.count(scaled);
             }
         }))
     }
-
-    /// Counts what one update did to an array, in one pass: the values before, the differences, and
-    /// the ratios |before| / |difference|. The ratio of an unchanged value is not finite.
-    ///
-    /// # Panics
-    /// If the arrays have different lengths.
-    #[must_use]
-    pub fn of_update(before: &[f32], after: &[f32]) -> [Self; 3] {
-        assert_eq!(before.len(), after.len(), "an update keeps the number of weights");
-        let counted = by_blocks(before.len(), |counts: &mut UpdateCounts, block| {
-            let parts = before[block.clone()].chunks(PART).zip(after[block].chunks(PART));
-            parts.for_each(|(before, after)| counts.count(before, after));
-        });
-        let mut sums: [Self; 3] = Default::default();
-        counted.iter().for_each(|counts| counts.add_to(&mut sums));
-        sums
-    }
 }
 
-/// Counts blocks of `length` values side by side. Each of the results has the counts of several
-/// blocks.
-fn by_blocks<C: Default + Send>(length: usize, count: impl Fn(&mut C, Range<usize>) + Sync) -> Vec<C> {
-    let count = |mut counts: C, block: usize| {
-        count(&mut counts, block * BLOCK..length.min((block + 1) * BLOCK));
+/// Counts what one update did to blocks of weights, in one pass: the values before, the differences,
+/// and the ratios |before| / |difference|. The ratio of an unchanged value is not finite. Each pair
+/// has the values before and after.
+pub fn of_update<'a>(blocks: impl Iterator<Item = (&'a [f32], &'a [f32])>) -> [ExponentHistogram; 3] {
+    let counted = side_by_side(blocks.collect(), |counts: &mut UpdateCounts, (before, after)| {
+        before.chunks(PART).zip(after.chunks(PART)).for_each(|(before, after)| counts.count(before, after));
+    });
+    let mut sums: [ExponentHistogram; 3] = Default::default();
+    counted.iter().for_each(|counts| counts.add_to(&mut sums));
+    sums
+}
+
+/// Counts blocks side by side. Each of the results has the counts of several blocks.
+fn side_by_side<B: Send, C: Default + Send>(blocks: Vec<B>, count: impl Fn(&mut C, B) + Sync) -> Vec<C> {
+    let count = |mut counts: C, block: B| {
+        count(&mut counts, block);
         counts
     };
     // Other threads take longer to start than this one to count.
-    match length <= BLOCK {
-        true => vec![count(C::default(), 0)],
-        false => (0..length.div_ceil(BLOCK)).into_par_iter().fold(C::default, count).collect(),
+    match blocks.len() {
+        0 | 1 => vec![blocks.into_iter().fold(C::default(), count)],
+        _ => blocks.into_par_iter().fold(C::default, count).collect(),
     }
 }
 
@@ -293,15 +285,8 @@ mod tests {
         assert_eq!((mixed.zeros(), mixed.nonzero()), (2 * PART as u64 + 1, 2));
     }
 
-    #[test]
-    fn an_update_has_the_histograms_of_weights_changes_and_ratios() {
-        let (before, after) = ([1.0, 4096.0, 2.0, 0.0], [1.5, 4095.0, 2.0, 0.25]);
-        let [weights, changes, ratios] = ExponentHistogram::of_update(&before, &after);
-        assert_eq!(weights, ExponentHistogram::of(&before));
-        assert_eq!(changes, ExponentHistogram::of(&[0.5, -1.0, 0.0, 0.25]));
-        // 1 / 0.5, 4096 / 1, 2 / 0, 0 / 0.25.
-        assert_eq!(ratios.exponents().collect::<Vec<_>>(), [(1, 1), (12, 1)]);
-        assert_eq!((ratios.not_finite(), ratios.zeros(), ratios.at_least(11)), (1, 1, 1));
+    fn updated(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
+        of_update(before.chunks(BLOCK).zip(after.chunks(BLOCK)))
     }
 
     /// The three histograms by their definitions.
@@ -319,7 +304,7 @@ mod tests {
             (0..length).map(|i| if (i / PART).is_multiple_of(3) { TINY } else { (i % 7) as f32 }).collect();
         let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
         let due = defined(&before, &after);
-        assert_eq!(ExponentHistogram::of_update(&before, &after), due);
+        assert_eq!(updated(&before, &after), due);
         let zeros = |values: &[f32]| values.iter().filter(|x| **x == 0.0).count() as u64;
         assert_eq!(due[0].zeros(), zeros(&before));
     }
@@ -344,7 +329,7 @@ mod tests {
                     for after in after.chunks(PART / 8) {
                         let before = &before[..after.len()];
                         with_cells += usize::from(find_cells(before, after, &mut [0; PART]));
-                        let found = ExponentHistogram::of_update(before, after);
+                        let found = updated(before, after);
                         assert_eq!(found, defined(before, after), "{weight:e} to {after:?}");
                     }
                 }
@@ -358,7 +343,7 @@ mod tests {
     fn unchanged_parts_have_no_finite_ratio_and_their_nan_no_difference() {
         for odd in [0.5, f32::NAN, f32::INFINITY, 0.0] {
             let weights = [[0.25; PART], [odd; PART]].concat();
-            let found = ExponentHistogram::of_update(&weights, &weights);
+            let found = updated(&weights, &weights);
             assert_eq!(found, defined(&weights, &weights), "{odd}");
             assert_eq!(found[2].not_finite(), 2 * PART as u64);
         }

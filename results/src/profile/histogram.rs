@@ -37,6 +37,14 @@ impl ExponentHistogram {
         self.zeros += other.zeros;
     }
 
+    /// The histogram with every number multiplied.
+    #[must_use]
+    pub fn times(mut self, factor: u64) -> Self {
+        self.fields.iter_mut().for_each(|count| *count *= factor);
+        self.zeros *= factor;
+        self
+    }
+
     /// Number of all values, including zeros and values that are not finite.
     #[must_use]
     pub fn values(&self) -> u64 {

@@ -3,12 +3,14 @@
 //!
 //! Everything here is pure. The program that trains fills the histograms.
 
+mod before;
 mod counting;
 mod fp16;
 mod histogram;
 mod layers;
 mod quantity;
 
+pub use before::WeightsBefore;
 pub(crate) use fp16::{ABOVE, SMALLEST_NORMAL, SMALLEST_SUBNORMAL};
 pub use fp16::{Fp16Shares, HEADROOM, LOST_LIMIT, Reason, SuggestedScale, suggest};
 pub use histogram::{BELOW_NORMAL, ExponentHistogram};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zoo_models::ops::OutputReceiver;
-use zoo_results::profile::{ExponentHistogram, Profile, ProfiledUpdate};
+use zoo_results::profile::{ExponentHistogram, Profile, ProfiledUpdate, WeightsBefore};
 use zoo_training::TrainError;
 use zoo_training::observe::Observer;
 use zoo_training::parts::{Part, Watch};
@@ -22,6 +22,8 @@ struct State {
     recorded: Vec<ProfiledUpdate>,
     /// Durations of the other updates, in seconds.
     others: Vec<f64>,
+    /// Of the parameter that moves.
+    before: WeightsBefore,
 }
 
 /// What was recorded.
@@ -103,8 +105,12 @@ impl Observer for Recorder {
         self.record(|update| update.weight_gradients.add(path, &found));
     }
 
-    fn moved(&mut self, path: &str, before: &[f32], after: &[f32]) {
-        let [weights, updates, ratios] = ExponentHistogram::of_update(before, after);
+    fn moves(&mut self, _: &str, before: &[f32]) {
+        self.state().before.keep(before);
+    }
+
+    fn moved(&mut self, path: &str, after: &[f32]) {
+        let [weights, updates, ratios] = self.state().before.compared_with(after);
         self.record(|update| {
             update.weights.add(path, &weights);
             update.updates.add(path, &updates);
@@ -157,7 +163,8 @@ mod tests {
             receiver.received("first", &[2.0]);
             observer.gradient("weight", &[0.5]);
             if !skipped {
-                observer.moved("weight", &[4096.0], &[4095.0]);
+                observer.moves("weight", &[4096.0]);
+                observer.moved("weight", &[4095.0]);
             }
         }
         recorder.reported(&report(skipped));

@@ -72,7 +72,7 @@ impl Observer for TensorObserver {
         self.add(TensorKind::WeightGradient, path, gradient, 1.0);
     }
 
-    fn moved(&mut self, path: &str, _: &[f32], after: &[f32]) {
+    fn moved(&mut self, path: &str, after: &[f32]) {
         self.add(TensorKind::NewWeight, path, after, 1.0);
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         receiver.computed("a", &[output]);
         receiver.received("a", &[16.0 * output]);
         tensors.gradient("a.weight", &[output]);
-        tensors.moved("a.weight", &[9.0], &[10.0]);
+        tensors.moved("a.weight", &[10.0]);
     }
 
     #[test]
