@@ -249,7 +249,7 @@ fn find_cells(before: &[f32], after: &[f32], cells: &mut [u32]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     const TINY: f32 = 1e-45;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     /// The three histograms by their definitions.
-    fn defined(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
+    pub fn defined(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         let changes: Vec<f32> = before.iter().zip(after).map(|(before, after)| after - before).collect();
         let ratios: Vec<f32> = before.iter().zip(&changes).map(|(weight, change)| weight / change).collect();
         [before, &changes, &ratios].map(ExponentHistogram::of)
