@@ -76,8 +76,8 @@ fn rest(length: usize) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counting::tests::defined;
     use super::*;
+    use crate::profile::counting::defined;
 
     fn compared(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         let mut kept = WeightsBefore::default();

@@ -248,8 +248,17 @@ fn find_cells(before: &[f32], after: &[f32], cells: &mut [u32]) -> bool {
     outside == 0
 }
 
+/// The three histograms of [`of_update`] by their definitions: what the tests of both ways to count
+/// compare with.
 #[cfg(test)]
-pub mod tests {
+pub(super) fn defined(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
+    let changes: Vec<f32> = before.iter().zip(after).map(|(before, after)| after - before).collect();
+    let ratios: Vec<f32> = before.iter().zip(&changes).map(|(weight, change)| weight / change).collect();
+    [before, &changes, &ratios].map(ExponentHistogram::of)
+}
+
+#[cfg(test)]
+mod tests {
     use super::*;
 
     const TINY: f32 = 1e-45;
@@ -287,13 +296,6 @@ pub mod tests {
 
     fn updated(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         of_update(before.chunks(BLOCK).zip(after.chunks(BLOCK)))
-    }
-
-    /// The three histograms by their definitions.
-    pub fn defined(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
-        let changes: Vec<f32> = before.iter().zip(after).map(|(before, after)| after - before).collect();
-        let ratios: Vec<f32> = before.iter().zip(&changes).map(|(weight, change)| weight / change).collect();
-        [before, &changes, &ratios].map(ExponentHistogram::of)
     }
 
     /// Zeros in some parts only, and subnormal values in a part without a zero.
