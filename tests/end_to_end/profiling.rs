@@ -246,3 +246,49 @@ fn a_saved_profile_is_shown_in_the_report_and_changes_nothing_else_of_the_run() 
     let noted = zoo.ends_with(0, &["report", run.to_str().unwrap(), "--out", "with.html"]).stderr;
     assert!(noted.contains("its profile cannot be read"), "{noted}");
 }
+
+/// With this learning rate, no update follows the first one.
+#[test]
+fn what_was_profiled_before_training_diverged_is_printed() {
+    let zoo = Zoo::new();
+    let diverging = [&SMOKE[..], &["--set", "train.schedule.lr=1e37"]].concat();
+    let ended = zoo.ends_with(4, &[&diverging[..], &["--update", "1,20", "--svg", "out.svg"]].concat());
+    ended.says("training diverged after update 1, before update 20");
+    assert!(ended.stdout.contains("seed 1: update 1\n"), "{}", ended.stdout);
+    assert!(fs::read_to_string(zoo.home().join("out.svg")).unwrap().contains("seed 1: update 1<"));
+    let nothing = zoo.ends_with(4, &[&diverging[..], &["--update", "20"]].concat());
+    nothing.says("training diverged after update 1, before update 20");
+    assert_eq!(nothing.stdout, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_prints_what_was_profiled_and_keeps_a_whole_saved_profile() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let zoo = Zoo::new();
+    let call = ["reproduce", "reversal-transformer", "--tier", "smoke", "--arms", "fp32", "--format", "json"];
+    let run = zoo.ends_with(0, &call).json()["runs"][0]["folder"].as_str().unwrap().to_owned();
+    let file = Path::new(&run).join("profile.json");
+    zoo.ends_with(0, &["profile", "@last", "--update", "21,22", "--save"]);
+    let whole = fs::read(&file).unwrap();
+
+    let call = ["profile", "@last", "--update", "22,1000000", "--save", "--yes", "-v", "--format", "json"];
+    let printed = zoo.home().join("printed.json");
+    let stdout = fs::File::create(&printed).unwrap();
+    let mut child = zoo.command(&call).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // The line after that of the first update is written a while later.
+    let steps = stderr.by_ref().filter(|line| line.contains(" of 1000000, loss"));
+    assert_eq!(steps.take(2).count(), 2);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let rest: Vec<String> = stderr.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(6), "{rest:?}");
+    let says = |part: &str| rest.iter().any(|line| line.contains(part));
+    assert!(says("did not write") && says("interrupted after update"), "{rest:?}");
+    let report: Value = serde_json::from_slice(&fs::read(&printed).unwrap()).unwrap();
+    let updates = report["updates"].as_array().unwrap();
+    assert_eq!(updates.iter().map(|one| &one["update"]).collect::<Vec<_>>(), [22]);
+    assert_eq!(fs::read(&file).unwrap(), whole);
+}

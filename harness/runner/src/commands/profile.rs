@@ -30,8 +30,7 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
     }
     let mut report = profile(context, &subject, &args.updates)?;
     if let Some(run) = report.run.as_ref().filter(|_| args.save) {
-        saved_profile::save(run, &report)?;
-        context.progress.note(&format!("wrote {}", context.shown(&saved_profile::path(run))));
+        save(context, run, &report)?;
     }
     if let Some(pattern) = &args.layer {
         let matching = report.updates.clone().matching(&Pattern::new(pattern));
@@ -56,7 +55,21 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
         Format::Csv => output::write(&numbers(&report).render(Format::Csv))?,
         format => output::write(&text(&report, format))?,
     }
-    Ok(Exit::Ok)
+    report.missing.map_or(Ok(Exit::Ok), Err)
+}
+
+/// Saves a whole profile. Of the others, none replaces a whole one.
+fn save(context: &Context, run: &Path, report: &ProfileReport) -> Result<()> {
+    let file = saved_profile::path(run);
+    let note = match report.missing {
+        Some(_) => format!("did not write {}: updates are missing", context.shown(&file)),
+        None => {
+            saved_profile::save(run, report)?;
+            format!("wrote {}", context.shown(&file))
+        }
+    };
+    context.progress.note(&note);
+    Ok(())
 }
 
 /// Refuses to overwrite a file that is not a figure of this command.

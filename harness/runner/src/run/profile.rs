@@ -66,7 +66,7 @@ impl Profiling<'_> {
 /// the validation loss does not fall.
 ///
 /// # Errors
-/// Training ends before, or was interrupted.
+/// Training ends before the first update to profile, or was interrupted before it.
 pub fn profile<T: TaskData>(
     ctx: &Context,
     recipe: &Recipe,
@@ -118,8 +118,9 @@ pub fn profile<T: TaskData>(
     ctx.progress.stage(&format!("train {} up to update {most}", recipe.recipe.name));
     let outcome = trainer.run(source.as_mut(), None, &mut watcher, None, &ctx.stop);
     ctx.progress.end_stage();
+    let made = trainer.state().counters.update;
+    let recorded = recorder.take();
     let ended = |how: &str| {
-        let made = trainer.state().counters.update;
         Failure::new(Exit::Data, format!("{how} after update {made}, before update {most}")).hint(
             match profiling.run {
                 Some(_) => "the run cannot go on; profile its recipe",
@@ -127,22 +128,21 @@ pub fn profile<T: TaskData>(
             },
         )
     };
-    match outcome? {
-        Outcome::Diverged { .. } => Err(ended("training diverged")),
-        Outcome::Interrupted { .. } => {
-            Err(Failure::new(Exit::Interrupted, "interrupted")
-                .hint("run the same command again to start over"))
-        }
-        Outcome::Finished(_) | Outcome::Paused if trainer.state().counters.update < most => {
-            Err(ended("training ended"))
-        }
+    let found = recorded.profile.updates.len();
+    let missing = match outcome? {
+        Outcome::Diverged { .. } => Some(ended("training diverged")),
+        Outcome::Interrupted { .. } => Some(
+            Failure::new(Exit::Interrupted, format!("interrupted after update {made}, before update {most}"))
+                .hint("run the same command again to start over"),
+        ),
+        Outcome::Finished(_) | Outcome::Paused if made < most => Some(ended("training ended")),
         Outcome::Finished(_) | Outcome::Paused => {
-            let recorded = recorder.take();
-            match recorded.profile.updates.len() == count {
-                true => Ok(recorded),
-                false => Err(ended("not all of the updates were recorded: training ended")),
-            }
+            (found < count).then(|| ended("not all of the updates were recorded: training ended"))
         }
+    };
+    match missing {
+        Some(failure) if found == 0 => Err(failure),
+        missing => Ok(Recorded { missing, ..recorded }),
     }
 }
 

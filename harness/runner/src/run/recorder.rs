@@ -10,6 +10,8 @@ use zoo_training::observe::Observer;
 use zoo_training::parts::{Part, Watch};
 use zoo_training::progress::UpdateReport;
 
+use crate::error::Failure;
+
 /// Records the named updates of a training. Clones share what is recorded.
 #[derive(Debug, Clone)]
 pub struct Recorder(Arc<Mutex<State>>);
@@ -33,6 +35,8 @@ pub struct Recorded {
     pub profile: Profile,
     /// Durations of the other updates, in seconds.
     pub other_seconds: Vec<f64>,
+    /// Why some named updates are not in the profile; `None` if all are.
+    pub missing: Option<Failure>,
 }
 
 impl Recorder {
@@ -67,7 +71,7 @@ impl Recorder {
     pub fn take(&self) -> Recorded {
         let mut state = self.state();
         let profile = Profile { updates: std::mem::take(&mut state.recorded) };
-        Recorded { profile, other_seconds: std::mem::take(&mut state.others) }
+        Recorded { profile, other_seconds: std::mem::take(&mut state.others), missing: None }
     }
 
     /// Changes the update that is being recorded.
@@ -174,7 +178,7 @@ mod tests {
     fn only_the_named_updates_are_recorded_and_gradients_are_unscaled() {
         let mut recorder = Recorder::new([2].into());
         (1..=3).for_each(|number| update(&mut recorder, number, false));
-        let Recorded { profile, other_seconds } = recorder.take();
+        let Recorded { profile, other_seconds, .. } = recorder.take();
         assert_eq!((profile.updates.len(), other_seconds), (1, vec![0.5, 0.5]));
         let found = &profile.updates[0];
         assert_eq!((found.update, found.loss, found.loss_scale), (2, 2.0, 4.0));

@@ -58,12 +58,15 @@ pub struct ProfileReport {
     pub other_seconds: Option<f64>,
     /// The profiled updates.
     pub updates: Profile,
+    /// Why some named updates are not among them; `None` if all are.
+    #[serde(skip)]
+    pub missing: Option<Failure>,
 }
 
 /// Profiles updates with these numbers; the usual ones if there are none.
 ///
 /// # Errors
-/// The device is not the CPU, there are no such updates, or training cannot go on.
+/// The device is not the CPU, there are no such updates, or none of them is reached.
 pub fn profile(ctx: &Context, subject: &Subject, updates: &[u64]) -> Result<ProfileReport> {
     if !ctx.device.is_cpu() {
         let message =
@@ -111,7 +114,7 @@ fn of_run(ctx: &Context, path: &Path, updates: &[u64]) -> Result<ProfileReport> 
 
 /// The report without tier, arm, seed and run.
 fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
-    let Recorded { profile, other_seconds } = recorded;
+    let Recorded { profile, other_seconds, missing } = recorded;
     let environment = Environment::current(&ctx.device.settled().to_string(), ctx.threads);
     if Compute::of(&recipe.precision) != Compute::FP32 {
         ctx.progress
@@ -134,6 +137,7 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
         profiled_seconds: median(&seconds),
         other_seconds: (!other_seconds.is_empty()).then(|| median(&other_seconds)),
         updates: profile,
+        missing,
     }
 }
 
