@@ -254,8 +254,16 @@ fn what_was_profiled_before_training_diverged_is_printed() {
     let diverging = [&SMOKE[..], &["--set", "train.schedule.lr=1e37"]].concat();
     let ended = zoo.ends_with(4, &[&diverging[..], &["--update", "1,20", "--svg", "out.svg"]].concat());
     ended.says("training diverged after update 1, before update 20");
-    assert!(ended.stdout.contains("seed 1: update 1\n"), "{}", ended.stdout);
-    assert!(fs::read_to_string(zoo.home().join("out.svg")).unwrap().contains("seed 1: update 1<"));
+    let title = "seed 1: update 1; training ended before update 20";
+    assert!(ended.stdout.contains(&format!("{title}\n")), "{}", ended.stdout);
+    let figure = || fs::read_to_string(zoo.home().join("out.svg")).unwrap();
+    assert!(figure().contains(&format!("{title}<")));
+    // A whole figure stays.
+    zoo.ends_with(0, &[&diverging[..], &["--update", "1", "--svg", "out.svg"]].concat());
+    let whole = figure();
+    let ended = zoo.ends_with(4, &[&diverging[..], &["--update", "1,20", "--svg", "out.svg"]].concat());
+    assert!(ended.stderr.contains("did not overwrite out.svg: updates are missing"), "{}", ended.stderr);
+    assert_eq!(figure(), whole);
     let nothing = zoo.ends_with(4, &[&diverging[..], &["--update", "20"]].concat());
     nothing.says("training diverged after update 1, before update 20");
     assert_eq!(nothing.stdout, "");
@@ -286,9 +294,10 @@ fn an_interrupt_prints_what_was_profiled_and_keeps_a_whole_saved_profile() {
     let rest: Vec<String> = stderr.collect();
     assert_eq!(child.wait().unwrap().code(), Some(6), "{rest:?}");
     let says = |part: &str| rest.iter().any(|line| line.contains(part));
-    assert!(says("did not write") && says("interrupted after update"), "{rest:?}");
+    assert!(says("did not overwrite") && says("interrupted after update"), "{rest:?}");
     let report: Value = serde_json::from_slice(&fs::read(&printed).unwrap()).unwrap();
     let updates = report["updates"].as_array().unwrap();
     assert_eq!(updates.iter().map(|one| &one["update"]).collect::<Vec<_>>(), [22]);
+    assert_eq!(report["missing_updates"], serde_json::json!([1_000_000]));
     assert_eq!(fs::read(&file).unwrap(), whole);
 }

@@ -30,7 +30,7 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
     }
     let mut report = profile(context, &subject, &args.updates)?;
     if let Some(run) = report.run.as_ref().filter(|_| args.save) {
-        save(context, run, &report)?;
+        write(context, &report, &saved_profile::path(run), || saved_profile::save(run, &report))?;
     }
     if let Some(pattern) = &args.layer {
         let matching = report.updates.clone().matching(&Pattern::new(pattern));
@@ -47,28 +47,30 @@ pub fn run(context: &Context, args: &ProfileArgs) -> Result<Exit> {
     }
     if let Some(file) = &args.svg {
         let svg = figure(&title(&report), &report.updates, report.suggested.log2);
-        write_whole(file, svg.as_bytes())?;
-        context.progress.note(&format!("wrote {}", context.shown(file)));
+        write(context, &report, file, || write_whole(file, svg.as_bytes()))?;
     }
     match context.format {
         Format::Json => output::write_document("profile", &report)?,
         Format::Csv => output::write(&numbers(&report).render(Format::Csv))?,
         format => output::write(&text(&report, format))?,
     }
-    report.missing.map_or(Ok(Exit::Ok), Err)
+    report.failure.map_or(Ok(Exit::Ok), Err)
 }
 
-/// Saves a whole profile. Of the others, none replaces a whole one.
-fn save(context: &Context, run: &Path, report: &ProfileReport) -> Result<()> {
-    let file = saved_profile::path(run);
-    let note = match report.missing {
-        Some(_) => format!("did not write {}: updates are missing", context.shown(&file)),
-        None => {
-            saved_profile::save(run, report)?;
-            format!("wrote {}", context.shown(&file))
-        }
-    };
-    context.progress.note(&note);
+/// Writes a file. One of a profile with missing updates replaces no earlier one.
+fn write(
+    context: &Context,
+    report: &ProfileReport,
+    file: &Path,
+    write: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    if !report.missing_updates.is_empty() && file.exists() {
+        let file = context.shown(file);
+        context.progress.note(&format!("did not overwrite {file}: updates are missing"));
+        return Ok(());
+    }
+    write()?;
+    context.progress.note(&format!("wrote {}", context.shown(file)));
     Ok(())
 }
 
@@ -120,12 +122,16 @@ fn subject(context: &Context, args: &ProfileArgs) -> Result<Subject> {
 
 fn title(report: &ProfileReport) -> String {
     let tier = report.tier.as_ref().map_or_else(String::new, |tier| format!(", tier {tier}"));
-    let updates: Vec<String> = report.updates.updates.iter().map(|one| one.update.to_string()).collect();
-    let updates = match updates.as_slice() {
+    let named = |numbers: Vec<u64>| match numbers.as_slice() {
         [one] => format!("update {one}"),
-        several => format!("updates {}", several.join(", ")),
+        _ => format!("updates {}", numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
     };
-    format!("{}{tier}, {}, seed {}: {updates}", report.recipe, report.arm, report.seed)
+    let updates = named(report.updates.updates.iter().map(|one| one.update).collect());
+    let missing = match report.missing_updates.as_slice() {
+        [] => String::new(),
+        missing => format!("; training ended before {}", named(missing.to_vec())),
+    };
+    format!("{}{tier}, {}, seed {}: {updates}{missing}", report.recipe, report.arm, report.seed)
 }
 
 /// Tables of shares, and the suggested scale.

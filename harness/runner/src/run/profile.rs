@@ -14,7 +14,7 @@ use zoo_training::trainer::{Outcome, Trainer};
 use super::data::{Material, TaskData, last_update, phase, typed};
 use super::folder::Run;
 use super::initial::InitialWeights;
-use super::recorder::{Recorded, Recorder};
+use super::recorder::{Missing, Recorded, Recorder};
 use super::scratch::{copy_state, scratch};
 use super::train::fingerprint;
 use crate::context::Context;
@@ -82,7 +82,7 @@ pub fn profile<T: TaskData>(
     // The run may be training: what is profiled is the copy.
     let begun = profiling.run.map_or(Ok(0), |run| copy_newest_state(ctx, run, &scratch))?;
     let wanted = profiling.wanted(begun, last)?;
-    let (count, most) = (wanted.len(), wanted.last().copied().unwrap_or(begun));
+    let most = wanted.last().copied().unwrap_or(begun);
     let key = profiling.run.map_or("profile", |run| run.card.key.as_str());
     let settings = TrainSettings::new(
         &recipe.train,
@@ -112,7 +112,7 @@ pub fn profile<T: TaskData>(
     if profiling.run.is_some() {
         trainer.resume()?.iter().for_each(|warning| ctx.progress.note(warning));
     }
-    let recorder = Recorder::new(wanted);
+    let recorder = Recorder::new(wanted.clone());
     trainer.watched_by(Box::new(recorder.clone()));
     let mut watcher = Watcher { ctx, recorder: recorder.clone(), most };
     ctx.progress.stage(&format!("train {} up to update {most}", recipe.recipe.name));
@@ -128,8 +128,9 @@ pub fn profile<T: TaskData>(
             },
         )
     };
-    let found = recorded.profile.updates.len();
-    let missing = match outcome? {
+    let is_made = |number: &u64| recorded.profile.updates.iter().any(|made| made.update == *number);
+    let updates: Vec<u64> = wanted.iter().copied().filter(|number| !is_made(number)).collect();
+    let failure = match outcome? {
         Outcome::Diverged { .. } => Some(ended("training diverged")),
         Outcome::Interrupted { .. } => Some(
             Failure::new(Exit::Interrupted, format!("interrupted after update {made}, before update {most}"))
@@ -137,12 +138,13 @@ pub fn profile<T: TaskData>(
         ),
         Outcome::Finished(_) | Outcome::Paused if made < most => Some(ended("training ended")),
         Outcome::Finished(_) | Outcome::Paused => {
-            (found < count).then(|| ended("not all of the updates were recorded: training ended"))
+            (!updates.is_empty()).then(|| ended("not all of the updates were recorded: training ended"))
         }
     };
-    match missing {
-        Some(failure) if found == 0 => Err(failure),
-        missing => Ok(Recorded { missing, ..recorded }),
+    match failure {
+        Some(failure) if updates.len() == wanted.len() => Err(failure),
+        Some(failure) => Ok(Recorded { missing: Some(Missing { updates, failure }), ..recorded }),
+        None => Ok(recorded),
     }
 }
 

@@ -35,8 +35,17 @@ pub struct Recorded {
     pub profile: Profile,
     /// Durations of the other updates, in seconds.
     pub other_seconds: Vec<f64>,
-    /// Why some named updates are not in the profile; `None` if all are.
-    pub missing: Option<Failure>,
+    /// What is not in the profile; `None` if all named updates are.
+    pub missing: Option<Missing>,
+}
+
+/// Named updates that were not made.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    /// Their numbers.
+    pub updates: Vec<u64>,
+    /// Why training ended before.
+    pub failure: Failure,
 }
 
 impl Recorder {

@@ -58,9 +58,11 @@ pub struct ProfileReport {
     pub other_seconds: Option<f64>,
     /// The profiled updates.
     pub updates: Profile,
-    /// Why some named updates are not among them; `None` if all are.
+    /// Numbers of the named updates that are not among them: training ended before.
+    pub missing_updates: Vec<u64>,
+    /// Why updates are missing.
     #[serde(skip)]
-    pub missing: Option<Failure>,
+    pub failure: Option<Failure>,
 }
 
 /// Profiles updates with these numbers; the usual ones if there are none.
@@ -123,6 +125,8 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
     if profile.updates.iter().any(|update| update.lr == 0.0) {
         ctx.progress.note("the learning rate of some of these updates is 0: no weight moves");
     }
+    let (missing_updates, failure) =
+        missing.map_or_else(Default::default, |missing| (missing.updates, Some(missing.failure)));
     let seconds: Vec<f64> = profile.updates.iter().map(|update| update.seconds).collect();
     ProfileReport {
         recipe: recipe.recipe.name.clone(),
@@ -137,7 +141,8 @@ fn report(ctx: &Context, recipe: &Recipe, recorded: Recorded) -> ProfileReport {
         profiled_seconds: median(&seconds),
         other_seconds: (!other_seconds.is_empty()).then(|| median(&other_seconds)),
         updates: profile,
-        missing,
+        missing_updates,
+        failure,
     }
 }
 
