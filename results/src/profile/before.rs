@@ -1,17 +1,8 @@
 //! The weights before an update, kept to be compared with those after it.
 
-use std::ops::Range;
-
 use super::counting::{self, of_update};
 use super::histogram::ExponentHistogram;
-
-/// Number of values of a parameter that are kept and counted. A share of so many independent values
-/// has a standard error of at most 0.2 points. If the values of a row behave alike, the rows count.
-const ENOUGH: usize = 1 << 16;
-/// Number of values of a block, one or a few rows of most tables of embeddings.
-const BLOCK: usize = 1 << 8;
-/// The fraction of the golden ratio, as a fraction of 2^32.
-const GOLDEN: u32 = 0x9e37_79b9;
+use super::sample::Sample;
 
 /// The weights of one parameter before an update. Of a parameter with more than 65,536 values, about
 /// so many are kept: one block of each group of blocks. It stands for the group, so that parameters
@@ -28,7 +19,7 @@ impl WeightsBefore {
     /// Keeps weights in place of those that were kept.
     pub fn keep(&mut self, weights: &[f32]) {
         self.length = weights.len();
-        take(weights, &mut self.before);
+        Sample::of(self.length).take(weights, &mut self.before);
     }
 
     /// Counts the kept weights, their differences from the new weights, and the ratios
@@ -40,49 +31,11 @@ impl WeightsBefore {
     #[must_use]
     pub fn compared_with(&mut self, weights: &[f32]) -> [ExponentHistogram; 3] {
         assert_eq!(self.length, weights.len(), "an update keeps the number of weights");
-        take(weights, &mut self.after);
-        let Sample { blocks, groups } = Sample::of(self.length);
-        let count = |range: Range<usize>| {
+        let sample = Sample::of(self.length);
+        sample.take(weights, &mut self.after);
+        sample.count(self.before.len(), |range| {
             let before = self.before[range.clone()].chunks(counting::BLOCK);
             of_update(before.zip(self.after[range].chunks(counting::BLOCK)))
-        };
-        let mut sums = count(0..groups * BLOCK).map(|found| found.times(blocks as u64));
-        let rest = count(groups * BLOCK..self.before.len());
-        sums.iter_mut().zip(rest).for_each(|(sum, more)| sum.merge(&more));
-        sums
-    }
-}
-
-/// Copies a sample of the values, and the rest behind the last group.
-// On this thread: others take longer to start than it takes to copy.
-fn take(values: &[f32], into: &mut Vec<f32>) {
-    let sample = Sample::of(values.len());
-    into.clear();
-    sample.starts().for_each(|start| into.extend_from_slice(&values[start..start + BLOCK]));
-    into.extend_from_slice(&values[sample.groups * sample.blocks * BLOCK..]);
-}
-
-/// Groups of blocks, of each of which one block is taken.
-struct Sample {
-    /// Number of blocks of a group.
-    blocks: usize,
-    /// Number of groups.
-    groups: usize,
-}
-
-impl Sample {
-    fn of(length: usize) -> Self {
-        let blocks = length.div_ceil(ENOUGH).max(1);
-        Self { blocks, groups: length / (blocks * BLOCK) }
-    }
-
-    /// Places of the first values of the taken blocks. The place within a group follows multiples of
-    /// the golden ratio, so that no length of a row leaves out columns.
-    fn starts(&self) -> impl Iterator<Item = usize> {
-        (0..self.groups).map(|group| {
-            let fraction = u64::from((group as u32).wrapping_mul(GOLDEN));
-            let block = (fraction * self.blocks as u64) >> 32;
-            (group * self.blocks + block as usize) * BLOCK
         })
     }
 }
@@ -91,6 +44,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::profile::counting::defined;
+    use crate::profile::sample::{BLOCK, ENOUGH};
 
     fn compared(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         let mut kept = WeightsBefore::default();
@@ -146,22 +100,6 @@ mod tests {
         assert_eq!(ratios.exponents().collect::<Vec<_>>(), [(1, behind as u64)]);
         for found in [weights, changes, ratios] {
             assert_eq!(found.values(), length as u64);
-        }
-    }
-
-    /// Rows of powers of two, and others. A column is a sixteenth of a row.
-    #[test]
-    fn all_columns_of_a_row_are_counted() {
-        const COLUMNS: usize = 16;
-        for row in [512, 3 * 1024, 1 << 13, 1 << 15, 1 << 16, 100_003] {
-            let length = 64 * row.max(1 << 14);
-            let before: Vec<f32> = (0..length).map(|i| 2f32.powi((i % row * COLUMNS / row) as i32)).collect();
-            let [weights, ..] = compared(&before, &before);
-            let due = length as f64 / COLUMNS as f64;
-            for (exponent, count) in weights.exponents() {
-                assert!((count as f64 / due - 1.0).abs() < 0.15, "row {row}: {exponent} {count} {due}");
-            }
-            assert_eq!(weights.exponents().count(), COLUMNS, "{row}");
         }
     }
 

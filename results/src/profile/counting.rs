@@ -90,6 +90,14 @@ fn sum(counted: Vec<Tables>) -> ExponentHistogram {
     sum
 }
 
+/// The highest exponent field of the values, or none if all are zeros.
+pub fn highest_field(values: &[f32]) -> Option<usize> {
+    // Signed numbers, which processors without SSE4 compare, too.
+    let largest = |block: &[f32]| block.iter().fold(0, |most, x| most.max((x.to_bits() & MAGNITUDE) as i32));
+    let most = values.par_chunks(BLOCK).map(largest).max().filter(|most| *most > 0);
+    most.map(|most| most as usize >> MANTISSA)
+}
+
 /// Numbers of values by exponent field.
 struct Tables {
     /// The numbers are the sums over the tables. Field 0 counts the zeros, too.

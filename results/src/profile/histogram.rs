@@ -45,6 +45,20 @@ impl ExponentHistogram {
         self
     }
 
+    /// Puts a value with this exponent field in the place of one of the most frequent, unless there is
+    /// one.
+    pub(super) fn include(&mut self, field: usize) {
+        if self.fields[field] > 0 {
+            return;
+        }
+        let most = self.fields.iter_mut().max_by_key(|count| **count);
+        match most.filter(|count| **count > self.zeros) {
+            Some(most) => *most -= 1,
+            None => self.zeros -= 1,
+        }
+        self.fields[field] += 1;
+    }
+
     /// Number of all values, including zeros and values that are not finite.
     #[must_use]
     pub fn values(&self) -> u64 {

@@ -9,6 +9,7 @@ mod fp16;
 mod histogram;
 mod layers;
 mod quantity;
+mod sample;
 
 pub use before::WeightsBefore;
 pub(crate) use fp16::{ABOVE, SMALLEST_NORMAL, SMALLEST_SUBNORMAL};

@@ -114,7 +114,7 @@ impl Observer for Recorder {
     }
 
     fn gradient(&mut self, path: &str, gradient: &[f32]) {
-        let found = ExponentHistogram::of(gradient);
+        let found = ExponentHistogram::of_sample(gradient);
         self.record(|update| update.weight_gradients.add(path, &found));
     }
 

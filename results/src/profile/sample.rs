@@ -1,0 +1,120 @@
+//! A sample of the values of a large array, which stands for all of them.
+
+use std::ops::Range;
+
+use super::counting::highest_field;
+use super::histogram::ExponentHistogram;
+
+/// Number of values that are counted. A share of so many independent values has a standard error of
+/// at most 0.2 points. If the values of a row behave alike, the rows count.
+pub const ENOUGH: usize = 1 << 16;
+/// Number of values of a block, one or a few rows of most tables of embeddings.
+pub const BLOCK: usize = 1 << 8;
+/// The fraction of the golden ratio, as a fraction of 2^32.
+const GOLDEN: u32 = 0x9e37_79b9;
+
+/// Groups of blocks, of each of which one block is taken, and the values behind the last group, all
+/// of which are taken.
+pub struct Sample {
+    /// Number of blocks of a group.
+    pub blocks: usize,
+    /// Number of groups.
+    pub groups: usize,
+}
+
+impl Sample {
+    /// The sample of an array of this length; all values up to [`ENOUGH`].
+    pub fn of(length: usize) -> Self {
+        let blocks = length.div_ceil(ENOUGH).max(1);
+        Self { blocks, groups: length / (blocks * BLOCK) }
+    }
+
+    /// Places of the first values of the taken blocks. The place within a group follows multiples of
+    /// the golden ratio, so that no length of a row leaves out columns.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        (0..self.groups).map(|group| {
+            let fraction = u64::from((group as u32).wrapping_mul(GOLDEN));
+            let block = (fraction * self.blocks as u64) >> 32;
+            (group * self.blocks + block as usize) * BLOCK
+        })
+    }
+
+    /// Copies the taken values in place of what was there: first those of the groups, then the rest.
+    // On this thread: others take longer to start than it takes to copy.
+    pub fn take(&self, values: &[f32], into: &mut Vec<f32>) {
+        into.clear();
+        self.starts().for_each(|start| into.extend_from_slice(&values[start..start + BLOCK]));
+        into.extend_from_slice(&values[self.groups * self.blocks * BLOCK..]);
+    }
+
+    /// The counts of all values, from those of the taken ones. `count` counts a range of these.
+    pub fn count<const N: usize>(
+        &self,
+        taken: usize,
+        count: impl Fn(Range<usize>) -> [ExponentHistogram; N],
+    ) -> [ExponentHistogram; N] {
+        let of_groups = self.groups * BLOCK;
+        let mut sums = count(0..of_groups).map(|found| found.times(self.blocks as u64));
+        sums.iter_mut().zip(count(of_groups..taken)).for_each(|(sum, more)| sum.merge(&more));
+        sums
+    }
+}
+
+impl ExponentHistogram {
+    /// Counts a sample of the values, and the largest of all. The numbers add up to that of all.
+    #[must_use]
+    pub fn of_sample(values: &[f32]) -> Self {
+        let sample = Sample::of(values.len());
+        if sample.blocks == 1 {
+            return Self::of(values);
+        }
+        let mut taken = Vec::new();
+        sample.take(values, &mut taken);
+        let [mut found] = sample.count(taken.len(), |range| [Self::of(&taken[range])]);
+        if let Some(field) = highest_field(values) {
+            found.include(field);
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of powers of two, and others. A column is a sixteenth of a row.
+    #[test]
+    fn all_columns_of_a_row_are_counted() {
+        const COLUMNS: usize = 16;
+        for row in [512, 3 * 1024, 1 << 13, 1 << 15, 1 << 16, 100_003] {
+            let length = 64 * row.max(1 << 14);
+            let values: Vec<f32> = (0..length).map(|i| 2f32.powi((i % row * COLUMNS / row) as i32)).collect();
+            let found = ExponentHistogram::of_sample(&values);
+            let due = length as f64 / COLUMNS as f64;
+            for (exponent, count) in found.exponents() {
+                assert!((count as f64 / due - 1.0).abs() < 0.15, "row {row}: {exponent} {count} {due}");
+            }
+            assert_eq!(found.exponents().count(), COLUMNS, "{row}");
+        }
+    }
+
+    /// One value among zeros that are all that is taken.
+    #[test]
+    fn the_largest_value_is_counted_wherever_it_is() {
+        let length = 5 * ENOUGH + 3;
+        let sample = Sample::of(length);
+        let is_taken = |place: &usize| sample.starts().any(|start| (start..start + BLOCK).contains(place));
+        let left = (0..length).filter(|place| !is_taken(place)).nth(1000).unwrap();
+        for (value, exponent) in [(3.0, Some(1)), (-1e-40, Some(-127)), (f32::NAN, None)] {
+            let mut values = vec![0.0; length];
+            values[left] = value;
+            let found = ExponentHistogram::of_sample(&values);
+            assert_eq!((found.values(), found.zeros()), (length as u64, length as u64 - 1), "{value}");
+            assert_eq!(found.ends().map(|(_, highest)| highest), exponent, "{value}");
+            assert_eq!(found.not_finite(), u64::from(exponent.is_none()), "{value}");
+        }
+        let ones = vec![1.0; length];
+        assert_eq!(ExponentHistogram::of_sample(&ones), ExponentHistogram::of(&ones));
+        assert_eq!(ExponentHistogram::of_sample(&[]), ExponentHistogram::default());
+    }
+}
