@@ -15,7 +15,8 @@
 # step is ended and the rest is skipped, with a note. Wheels of NVRTC are fetched with pip into
 # ZOO_CUDA_CACHE (cuda-standin of the target folder) and kept there with the translated kernels.
 # Where they cannot be had, or python3 or gcc is missing, nothing is checked and the exit code is 0.
-# With ZOO_CUDA_CHECK_ALL=yes, both are errors.
+# With ZOO_CUDA_CHECK_ALL=yes, both are errors, and so is an interpreter (PYTHON) without PyTorch in
+# the thorough stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stage=${1:-}
@@ -182,6 +183,10 @@ thorough() {
     cp -r ci docs results README.md RESULTS.md "$copy"
     for _ in 1 2; do ZOO=$zoo "$copy/ci/gpu-record.sh" "$dry" dry >&2 || failed "ci/gpu-record.sh"; done
     grep -q "^| \`kernels\` |" "$copy/docs/devices.md" || failed "ci/gpu-record.sh: no table of kernels"
+    if [ "${ZOO_CUDA_CHECK_ALL:-}" = yes ]; then
+        grep -q "^| reversal-transformer | [0-9x]* | fp16 |" <(sed -n '/<!-- bench: dry.json -->/,$p' "$copy/docs/devices.md") ||
+            failed "ci/gpu-record.sh: no table of speeds beside PyTorch"
+    fi
 
     local compute
     for compute in fp16 bf16; do

@@ -11,7 +11,8 @@
 # names a program that was built elsewhere with `--features cuda`, ZOO_UNFUSED one with `--features
 # cuda-unfused`, packed with xz or not; else they are built here, in a target folder of their own so
 # that features do not undo the usual build. PYTHON (python3) is an interpreter with PyTorch, for the
-# stage pytorch. Products of FP32 are FP32 (`--fp32 strict`) except where TF32 is in the name.
+# stage pytorch; without one, zoo alone is timed, or with ZOO_CUDA_CHECK_ALL=yes the stage fails.
+# Products of FP32 are FP32 (`--fp32 strict`) except where TF32 is in the name.
 # Compiled kernels are kept in OUT/home/kernels; on a card for minutes, CUBECL_AUTOTUNE_LEVEL=minimal
 # compiles fewer. KERNELS names an archive of kernels that ci/cuda_standin/pack.py made beforehand.
 # Without a network, ZOO_MIRROR names the folder of corpora. SECONDS_PER_CALL (540) bounds one call.
@@ -226,6 +227,10 @@ pytorch() {
     local recipe mode name arm
     if [[ $device != cuda* ]]; then return; fi
     if ! "${PYTHON:-python3}" -c 'import torch' 2>/dev/null; then
+        if [ "${ZOO_CUDA_CHECK_ALL:-}" = yes ]; then
+            fault "${PYTHON:-python3} has no PyTorch"
+            return
+        fi
         echo "note: ${PYTHON:-python3} has no PyTorch; zoo alone is timed" | tee -a "$OUT/codes.txt" >&2
         for mode in "${modes[@]}"; do
             # The arms of tests/reference/bench_vs_pytorch.py.
