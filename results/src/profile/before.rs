@@ -1,16 +1,15 @@
 //! The weights before an update, kept to be compared with those after it.
 
-use super::counting::{self, of_update};
+use super::counting::of_update;
 use super::histogram::ExponentHistogram;
-use super::sample::Sample;
+use super::sample::{BLOCK, Sample};
 
 /// The weights of one parameter before an update. Of a parameter with more than 65,536 values, about
 /// so many are kept: one block of each group of blocks. It stands for the group, so that parameters
 /// have their weight in sums. The memory is used again for the next parameter.
 #[derive(Debug, Default)]
 pub struct WeightsBefore {
-    before: Vec<f32>,
-    after: Vec<f32>,
+    kept: Vec<f32>,
     /// Number of all values.
     length: usize,
 }
@@ -19,7 +18,9 @@ impl WeightsBefore {
     /// Keeps weights in place of those that were kept.
     pub fn keep(&mut self, weights: &[f32]) {
         self.length = weights.len();
-        Sample::of(self.length).take(weights, &mut self.before);
+        self.kept.clear();
+        // On this thread: others take longer to start than it takes to copy.
+        Sample::of(self.length).blocks(weights).for_each(|block| self.kept.extend_from_slice(block));
     }
 
     /// Counts the kept weights, their differences from the new weights, and the ratios
@@ -29,14 +30,10 @@ impl WeightsBefore {
     /// # Panics
     /// If there are not as many new weights.
     #[must_use]
-    pub fn compared_with(&mut self, weights: &[f32]) -> [ExponentHistogram; 3] {
+    pub fn compared_with(&self, weights: &[f32]) -> [ExponentHistogram; 3] {
         assert_eq!(self.length, weights.len(), "an update keeps the number of weights");
         let sample = Sample::of(self.length);
-        sample.take(weights, &mut self.after);
-        sample.count(self.before.len(), |range| {
-            let before = self.before[range.clone()].chunks(counting::BLOCK);
-            of_update(before.zip(self.after[range].chunks(counting::BLOCK)))
-        })
+        sample.count(self.kept.chunks(BLOCK).zip(sample.blocks(weights)).collect(), of_update)
     }
 }
 
@@ -44,7 +41,7 @@ impl WeightsBefore {
 mod tests {
     use super::*;
     use crate::profile::counting::defined;
-    use crate::profile::sample::{BLOCK, ENOUGH};
+    use crate::profile::sample::ENOUGH;
 
     fn compared(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         let mut kept = WeightsBefore::default();

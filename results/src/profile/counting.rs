@@ -14,7 +14,7 @@ const PART: usize = 1 << 8;
 /// Number of values of a part that are compared at a time.
 const FEW: usize = 1 << 5;
 /// Number of values that one thread counts at a time.
-pub const BLOCK: usize = 1 << 15;
+const BLOCK: usize = 1 << 15;
 /// Number of tables that take turns. Equal exponents often follow each other, and a counter cannot
 /// be read before the last write to it is done.
 const TABLES: usize = 4;
@@ -37,7 +37,13 @@ impl ExponentHistogram {
     /// Counts values.
     #[must_use]
     pub fn of(values: &[f32]) -> Self {
-        sum(side_by_side(values.chunks(BLOCK).collect(), |tables: &mut Tables, block: &[f32]| {
+        Self::of_blocks(values.chunks(BLOCK).collect())
+    }
+
+    /// Counts the values of blocks.
+    pub(super) fn of_blocks(blocks: Vec<&[f32]>) -> Self {
+        let length = blocks.first().map_or(0, |block| block.len());
+        sum(side_by_side(blocks, length, |tables: &mut Tables, block: &[f32]| {
             block.chunks(PART).for_each(|part| tables.count(part));
         }))
     }
@@ -48,7 +54,7 @@ impl ExponentHistogram {
         if factor == 1.0 {
             return Self::of(values);
         }
-        sum(side_by_side(values.chunks(BLOCK).collect(), |tables: &mut Tables, block: &[f32]| {
+        sum(side_by_side(values.chunks(BLOCK).collect(), BLOCK, |tables: &mut Tables, block: &[f32]| {
             let mut scaled = [0f32; PART];
             for part in block.chunks(PART) {
                 let scaled = &mut scaled[..part.len()];
@@ -62,8 +68,9 @@ impl ExponentHistogram {
 /// Counts what one update did to blocks of weights, in one pass: the values before, the differences,
 /// and the ratios |before| / |difference|. The ratio of an unchanged value is not finite. Each pair
 /// has the values before and after.
-pub fn of_update<'a>(blocks: impl Iterator<Item = (&'a [f32], &'a [f32])>) -> [ExponentHistogram; 3] {
-    let counted = side_by_side(blocks.collect(), |counts: &mut UpdateCounts, (before, after)| {
+pub fn of_update(blocks: Vec<(&[f32], &[f32])>) -> [ExponentHistogram; 3] {
+    let length = blocks.first().map_or(0, |(before, _)| before.len());
+    let counted = side_by_side(blocks, length, |counts: &mut UpdateCounts, (before, after)| {
         before.chunks(PART).zip(after.chunks(PART)).for_each(|(before, after)| counts.count(before, after));
     });
     let mut sums: [ExponentHistogram; 3] = Default::default();
@@ -71,16 +78,21 @@ pub fn of_update<'a>(blocks: impl Iterator<Item = (&'a [f32], &'a [f32])>) -> [E
     sums
 }
 
-/// Counts blocks side by side. Each of the results has the counts of several blocks.
-fn side_by_side<B: Send, C: Default + Send>(blocks: Vec<B>, count: impl Fn(&mut C, B) + Sync) -> Vec<C> {
+/// Counts blocks side by side. Each of the results has the counts of several blocks. `length` is the
+/// number of values of a block.
+fn side_by_side<B: Send, C: Default + Send>(
+    blocks: Vec<B>,
+    length: usize,
+    count: impl Fn(&mut C, B) + Sync,
+) -> Vec<C> {
     let count = |mut counts: C, block: B| {
         count(&mut counts, block);
         counts
     };
     // Other threads take longer to start than this one to count.
-    match blocks.len() {
-        0 | 1 => vec![blocks.into_iter().fold(C::default(), count)],
-        _ => blocks.into_par_iter().fold(C::default, count).collect(),
+    match blocks.len() * length {
+        ..=BLOCK => vec![blocks.into_iter().fold(C::default(), count)],
+        _ => blocks.into_par_iter().with_min_len(BLOCK.div_ceil(length)).fold(C::default, count).collect(),
     }
 }
 
@@ -303,7 +315,7 @@ mod tests {
     }
 
     fn updated(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
-        of_update(before.chunks(BLOCK).zip(after.chunks(BLOCK)))
+        of_update(before.chunks(BLOCK).zip(after.chunks(BLOCK)).collect())
     }
 
     /// Zeros in some parts only, and subnormal values in a part without a zero.

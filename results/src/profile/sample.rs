@@ -1,7 +1,5 @@
 //! A sample of the values of a large array, which stands for all of them.
 
-use std::ops::Range;
-
 use super::counting::highest_field;
 use super::histogram::ExponentHistogram;
 
@@ -39,23 +37,23 @@ impl Sample {
         })
     }
 
-    /// Copies the taken values in place of what was there: first those of the groups, then the rest.
-    // On this thread: others take longer to start than it takes to copy.
-    pub fn take(&self, values: &[f32], into: &mut Vec<f32>) {
-        into.clear();
-        self.starts().for_each(|start| into.extend_from_slice(&values[start..start + BLOCK]));
-        into.extend_from_slice(&values[self.groups * self.blocks * BLOCK..]);
+    /// The taken values: blocks of the groups, and then those of the rest.
+    pub fn blocks<'a>(&self, values: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
+        let rest = values[self.groups * self.blocks * BLOCK..].chunks(BLOCK);
+        self.starts().map(|start| &values[start..start + BLOCK]).chain(rest)
     }
 
-    /// The counts of all values, from those of the taken ones. `count` counts a range of these.
-    pub fn count<const N: usize>(
+    /// The counts of all values, from those of the taken blocks.
+    pub fn count<B, const N: usize>(
         &self,
-        taken: usize,
-        count: impl Fn(Range<usize>) -> [ExponentHistogram; N],
+        mut blocks: Vec<B>,
+        count: impl Fn(Vec<B>) -> [ExponentHistogram; N],
     ) -> [ExponentHistogram; N] {
-        let of_groups = self.groups * BLOCK;
-        let mut sums = count(0..of_groups).map(|found| found.times(self.blocks as u64));
-        sums.iter_mut().zip(count(of_groups..taken)).for_each(|(sum, more)| sum.merge(&more));
+        let rest = blocks.split_off(self.groups);
+        let mut sums = count(blocks).map(|found| found.times(self.blocks as u64));
+        if !rest.is_empty() {
+            sums.iter_mut().zip(count(rest)).for_each(|(sum, more)| sum.merge(&more));
+        }
         sums
     }
 }
@@ -68,9 +66,7 @@ impl ExponentHistogram {
         if sample.blocks == 1 {
             return Self::of(values);
         }
-        let mut taken = Vec::new();
-        sample.take(values, &mut taken);
-        let [mut found] = sample.count(taken.len(), |range| [Self::of(&taken[range])]);
+        let [mut found] = sample.count(sample.blocks(values).collect(), |blocks| [Self::of_blocks(blocks)]);
         if let Some(field) = highest_field(values) {
             found.include(field);
         }
