@@ -68,7 +68,7 @@ pub struct ProfileReport {
 /// Profiles updates with these numbers; the usual ones if there are none.
 ///
 /// # Errors
-/// The device is not the CPU, there are no such updates, or none of them is reached.
+/// The device is not the CPU, the recipe has no such updates, or training reaches none of them.
 pub fn profile(ctx: &Context, subject: &Subject, updates: &[u64]) -> Result<ProfileReport> {
     if !ctx.device.is_cpu() {
         let message =
