@@ -51,9 +51,7 @@ impl Sample {
     ) -> [ExponentHistogram; N] {
         let rest = blocks.split_off(self.groups);
         let mut sums = count(blocks).map(|found| found.times(self.blocks as u64));
-        if !rest.is_empty() {
-            sums.iter_mut().zip(count(rest)).for_each(|(sum, more)| sum.merge(&more));
-        }
+        sums.iter_mut().zip(count(rest)).for_each(|(sum, more)| sum.merge(&more));
         sums
     }
 }
