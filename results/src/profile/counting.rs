@@ -93,7 +93,7 @@ fn side_by_side<B: Send, C: Default + Send>(
     match blocks.len() * length {
         // Tables take longer to make than a few values to count.
         0 => Vec::new(),
-        ..=BLOCK => vec![blocks.into_iter().fold(C::default(), count)],
+        1..=BLOCK => vec![blocks.into_iter().fold(C::default(), count)],
         _ => blocks.into_par_iter().with_min_len(BLOCK.div_ceil(length)).fold(C::default, count).collect(),
     }
 }
