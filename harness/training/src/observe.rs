@@ -15,8 +15,9 @@ pub trait Observer {
 
     /// Called with the gradient of each parameter that the update moves, also if the update is then
     /// skipped. It is summed over micro-batches and workers and divided by the loss scale, before
-    /// regularisation and clipping.
-    fn gradient(&mut self, path: &str, gradient: &[f32]);
+    /// regularisation and clipping. `largest` is its largest magnitude, where the update finds it and
+    /// all values are finite.
+    fn gradient(&mut self, path: &str, gradient: &[f32], largest: Option<f32>);
 
     /// Called with the values of each moved parameter before the optimizer's step.
     fn moves(&mut self, _path: &str, _before: &[f32]) {}
@@ -44,6 +45,8 @@ mod tests {
 
     const INPUTS: [[f32; 2]; 2] = [[1.0, 2.0], [5.0, -4.0]];
     const WEIGHT: [f32; 4] = [0.5, -1.0, 2.0, 0.25];
+    /// The outer product of (1, 3) and the mean of the inputs.
+    const GRADIENT: [f32; 4] = [3.0, -1.0, 9.0, -3.0];
 
     #[derive(Module, Debug)]
     struct Layer {
@@ -77,7 +80,7 @@ mod tests {
     enum Seen {
         Scale(f64),
         Output(String, Vec<f32>),
-        Gradient(String, Vec<f32>),
+        Gradient(String, Vec<f32>, Option<f32>),
         Moves(String, Vec<f32>),
         Moved(String, Vec<f32>),
     }
@@ -103,8 +106,8 @@ mod tests {
             Arc::new(self.clone())
         }
 
-        fn gradient(&mut self, path: &str, gradient: &[f32]) {
-            self.saw(Seen::Gradient(path.to_owned(), gradient.to_vec()));
+        fn gradient(&mut self, path: &str, gradient: &[f32], largest: Option<f32>) {
+            self.saw(Seen::Gradient(path.to_owned(), gradient.to_vec(), largest));
         }
 
         fn moves(&mut self, path: &str, before: &[f32]) {
@@ -129,6 +132,12 @@ mod tests {
     /// New weights of an update of two micro-batches by SGD with the rate 0.5, a loss scale of 8, an
     /// L2 penalty and clipping.
     fn updated(inputs: [[f32; 2]; 2], watch: &mut dyn Watch) -> Vec<f32> {
+        let l2 = RegularizerSpec::L2 { scale: 0.5, recurrent: true, embeddings: true, norm_scales: true };
+        updated_with(Some(&l2), inputs, watch)
+    }
+
+    /// The same with this penalty or without one.
+    fn updated_with(l2: Option<&RegularizerSpec>, inputs: [[f32; 2]; 2], watch: &mut dyn Watch) -> Vec<f32> {
         let rule = OptimizerSpec::Sgd {
             momentum: 0.0,
             weight_decay: 0.0,
@@ -138,8 +147,7 @@ mod tests {
         let scaler = LossScaler::new(&LossScalingSpec::Static { scale: 8.0 }).unwrap();
         let schedule = ScheduleSpec::Fixed { lr: 0.5 };
         let phase = Phase::single(Box::new(Weighted), &rule, &schedule, scaler, None).unwrap();
-        let l2 = RegularizerSpec::L2 { scale: 0.5, recurrent: true, embeddings: true, norm_scales: true };
-        let mut phase = phase.clipped(Some(1.0)).regularized(Some(&l2));
+        let mut phase = phase.clipped(Some(1.0)).regularized(l2);
         let weight = TensorData::new(WEIGHT.to_vec(), [2, 2]);
         let weight = Param::from_tensor(Tensor::from_data(weight, &Device::flex().autodiff()));
         let model = Model { layer: Layer { weight } };
@@ -150,8 +158,7 @@ mod tests {
         parameters::export(&model).swap_remove(0).values
     }
 
-    /// The loss is the mean of two sums, so the gradient of an output is 8 / 2 times 1 and 3. That of
-    /// the weight is the outer product of (1, 3) and the mean (3, -1) of the inputs.
+    /// The loss is the mean of two sums, so the gradient of an output is 8 / 2 times 1 and 3.
     #[test]
     fn an_observer_sees_gradients_before_penalty_and_clipping_and_the_step_after() {
         let mut observing = Observing::default();
@@ -163,12 +170,28 @@ mod tests {
             output(),
             Seen::Scale(8.0),
             output(),
-            Seen::Gradient(path(), vec![3.0, -1.0, 9.0, -3.0]),
+            Seen::Gradient(path(), GRADIENT.to_vec(), None),
             Seen::Moves(path(), WEIGHT.to_vec()),
             Seen::Moved(path(), after.clone()),
         ];
         assert_eq!(*observing.0.lock().unwrap(), due);
         assert_ne!(after, WEIGHT);
+    }
+
+    #[test]
+    fn an_observer_is_told_the_largest_of_finite_gradients() {
+        for (inputs, due) in [(INPUTS, Some(9.0)), ([[f32::INFINITY, 1.0], [1.0, 1.0]], None)] {
+            let mut observing = Observing::default();
+            updated_with(None, inputs, &mut observing);
+            let seen = observing.0.lock().unwrap();
+            let found = seen.iter().find_map(|seen| match seen {
+                Seen::Gradient(_, gradient, largest) => Some((gradient.clone(), *largest)),
+                _ => None,
+            });
+            let (gradient, largest) = found.unwrap();
+            assert_eq!(largest, due);
+            assert_eq!(gradient == GRADIENT, due.is_some(), "{gradient:?}");
+        }
     }
 
     #[test]

@@ -301,12 +301,9 @@ pub fn run_phase<M: Module, B>(
     if reducer.world() > 1 {
         reduce(&mut gradients, &paths, device.as_ref(), reducer)?;
     }
-    if let Some(observer) = watch.observer() {
-        for ((path, _), gradient) in paths.iter().zip(&gradients) {
-            if let Some(gradient) = gradient {
-                observer.gradient(path, &gradient.on_host());
-            }
-        }
+    // A penalty changes the gradients before they are measured.
+    if phase.l2.is_some() {
+        hand_over(&gradients, &[], &paths, watch);
     }
     let model = match &phase.l2 {
         Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2),
@@ -328,6 +325,9 @@ pub fn run_phase<M: Module, B>(
     let (mut magnitudes, read) = flat::measure(&measured, sums.pending());
     drop(weights);
     let mut of_weights = magnitudes.split_off(moved);
+    if phase.l2.is_none() {
+        hand_over(&gradients, &magnitudes, &paths, watch);
+    }
     let norm = magnitudes.iter().map(|m| m.square_sum).sum::<f64>().sqrt();
     let largest = magnitudes.iter().map(|m| m.largest).fold(0.0, f64::max);
     let terms = sums.finish(read, reducer)?;
@@ -390,6 +390,23 @@ pub fn run_phase<M: Module, B>(
     };
     watch.ended(Part::Update)?;
     Ok((model, report))
+}
+
+/// Hands the gradients to the observer, with their magnitudes if these are known.
+fn hand_over(
+    gradients: &[Option<Flat>],
+    magnitudes: &[Magnitude],
+    paths: &[(String, Vec<usize>)],
+    watch: &mut (impl Watch + ?Sized),
+) {
+    let Some(observer) = watch.observer() else { return };
+    let mut magnitudes = magnitudes.iter();
+    for (gradient, (path, _)) in gradients.iter().zip(paths) {
+        if let Some(gradient) = gradient {
+            let of_finite = magnitudes.next().filter(|magnitude| magnitude.square_sum.is_finite());
+            observer.gradient(path, &gradient.on_host(), of_finite.map(|magnitude| magnitude.largest as f32));
+        }
+    }
 }
 
 /// The factor of one parameter's gradient: see [`LarcSpec`].

@@ -2,12 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::histogram::{BIAS, ExponentHistogram, FIELDS, NOT_FINITE};
+use super::histogram::{BIAS, ExponentHistogram, FIELDS, MANTISSA, NOT_FINITE};
 
 /// Bits of a value without its sign.
 const MAGNITUDE: u32 = 0x7fff_ffff;
-/// Number of mantissa bits.
-const MANTISSA: u32 = 23;
 /// Number of values that are read at a time. A row of a table of embeddings is hardly longer, so
 /// most parts of such a table have a gradient or have none.
 const PART: usize = 1 << 8;
@@ -15,6 +13,8 @@ const PART: usize = 1 << 8;
 const FEW: usize = 1 << 5;
 /// Number of values that one thread counts at a time.
 const BLOCK: usize = 1 << 15;
+/// Number of values that this thread counts before others have started to.
+const ALONE: usize = 1 << 17;
 /// Number of tables that take turns. Equal exponents often follow each other, and a counter cannot
 /// be read before the last write to it is done.
 const TABLES: usize = 4;
@@ -89,11 +89,10 @@ fn side_by_side<B: Send, C: Default + Send>(
         count(&mut counts, block);
         counts
     };
-    // Other threads take longer to start than this one to count.
     match blocks.len() * length {
         // Tables take longer to make than a few values to count.
         0 => Vec::new(),
-        1..=BLOCK => vec![blocks.into_iter().fold(C::default(), count)],
+        1..=ALONE => vec![blocks.into_iter().fold(C::default(), count)],
         _ => blocks.into_par_iter().with_min_len(BLOCK.div_ceil(length)).fold(C::default, count).collect(),
     }
 }
@@ -104,12 +103,12 @@ fn sum(counted: Vec<Tables>) -> ExponentHistogram {
     sum
 }
 
-/// The highest exponent field of the values, or none if all are zeros.
-pub fn highest_field(values: &[f32]) -> Option<usize> {
+/// The largest magnitude of the values; NaN if one is NaN.
+pub fn largest(values: &[f32]) -> f32 {
     // Signed numbers, which processors without SSE4 compare, too.
     let largest = |block: &[f32]| block.iter().fold(0, |most, x| most.max((x.to_bits() & MAGNITUDE) as i32));
-    let most = values.par_chunks(BLOCK).map(largest).max().filter(|most| *most > 0);
-    most.map(|most| most as usize >> MANTISSA)
+    let most = values.par_chunks(BLOCK).map(largest).max();
+    f32::from_bits(most.unwrap_or_default() as u32)
 }
 
 /// Numbers of values by exponent field.
@@ -159,19 +158,16 @@ impl Tables {
 /// The exponent of a ratio is the difference of the other two, or 1 less if the weight has the
 /// smaller mantissa: rounding takes no quotient across a power of two. So one counter stands for
 /// weights that have all three in common.
+#[derive(Default)]
 struct UpdateCounts {
     /// Those whose exponents have no cell.
     tables: [Tables; 3],
-    /// Numbers by exponent of the weight, exponent of the difference, and order of the mantissas.
-    cells: Box<[u64; CELLS]>,
+    /// Numbers by exponent of the weight, exponent of the difference, and order of the mantissas: the
+    /// sums over two tables that take turns. A sample has far fewer than 2^32 values. Empty until a
+    /// cell is found.
+    cells: Vec<[u32; 2]>,
     /// Number of weights of unchanged parts; the first table counts the weights.
     unchanged: u64,
-}
-
-impl Default for UpdateCounts {
-    fn default() -> Self {
-        Self { tables: Default::default(), cells: Box::new([0; CELLS]), unchanged: 0 }
-    }
 }
 
 impl UpdateCounts {
@@ -181,8 +177,12 @@ impl UpdateCounts {
         if is_unchanged(before, after) {
             self.tables[0].count(before);
             self.unchanged += before.len() as u64;
-        } else if find_cells(before, after, cells) {
-            cells.iter().for_each(|cell| self.cells[*cell as usize % CELLS] += 1);
+        } else if before.len() == PART && find_cells(before, after, cells) {
+            self.cells.resize(CELLS, [0; 2]);
+            let counts = &mut self.cells[..CELLS];
+            for (i, cell) in cells.iter().enumerate() {
+                counts[*cell as usize % CELLS][i % 2] += 1;
+            }
         } else {
             let (mut changes, mut ratios) = ([0f32; PART], [0f32; PART]);
             let (changes, ratios) = (&mut changes[..before.len()], &mut ratios[..before.len()]);
@@ -200,7 +200,8 @@ impl UpdateCounts {
         let [weights, changes, ratios] = sums;
         changes.zeros += self.unchanged;
         ratios.fields[NOT_FINITE] += self.unchanged;
-        for (cell, count) in self.cells.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let counts = self.cells.iter().map(|turns| turns.iter().copied().map(u64::from).sum::<u64>());
+        for (cell, count) in counts.enumerate().filter(|(_, count)| *count > 0) {
             let weight = LOWEST_WEIGHT + (cell >> (CHANGE_BITS + 1)) as i32;
             weights.fields[field_of(weight)] += count;
             let of_change = (cell >> 1) % (1 << CHANGE_BITS);

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Number of values of FP32's exponent field.
 pub(super) const FIELDS: usize = 256;
+/// Number of FP32's mantissa bits.
+pub(super) const MANTISSA: u32 = 23;
 /// Exponent field of 2^0.
 pub(super) const BIAS: i32 = 127;
 /// Exponent field of infinities and NaN.
@@ -45,10 +47,11 @@ impl ExponentHistogram {
         self
     }
 
-    /// Puts a value with this exponent field in the place of one of the most frequent, unless there is
-    /// one.
-    pub(super) fn include(&mut self, field: usize) {
-        if self.fields[field] > 0 {
+    /// Puts a value in the place of one of the most frequent, unless it is 0 or one with its exponent
+    /// is counted.
+    pub(super) fn include(&mut self, value: f32) {
+        let field = (value.abs().to_bits() >> MANTISSA) as usize;
+        if value == 0.0 || self.fields[field] > 0 {
             return;
         }
         let most = self.fields.iter_mut().max_by_key(|count| **count);

@@ -1,11 +1,11 @@
 //! A sample of the values of a large array, which stands for all of them.
 
-use super::counting::highest_field;
+use super::counting::largest;
 use super::histogram::ExponentHistogram;
 
-/// Number of values that are counted. A share of so many independent values has a standard error of
-/// at most 0.2 points. If the values of a row behave alike, the rows count.
-pub const ENOUGH: usize = 1 << 16;
+/// A sample has at least so many values. A share of so many independent values has a standard error of
+/// at most 0.28 points. If the values of a row behave alike, the rows count.
+pub const ENOUGH: usize = 1 << 15;
 /// Number of values of a block, one or a few rows of most tables of embeddings.
 pub const BLOCK: usize = 1 << 8;
 /// The fraction of the golden ratio, as a fraction of 2^32.
@@ -21,9 +21,9 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The sample of an array of this length; all values up to [`ENOUGH`].
+    /// The sample of an array of this length; all values if they are fewer than twice [`ENOUGH`].
     pub fn of(length: usize) -> Self {
-        let blocks = length.div_ceil(ENOUGH).max(1);
+        let blocks = (length / ENOUGH).max(1);
         Self { blocks, groups: length / (blocks * BLOCK) }
     }
 
@@ -57,17 +57,16 @@ impl Sample {
 }
 
 impl ExponentHistogram {
-    /// Counts a sample of the values, and the largest of all. The numbers add up to that of all.
+    /// Counts a sample of the values, and the largest of all, which is searched for if it is not
+    /// given. The numbers add up to that of all.
     #[must_use]
-    pub fn of_sample(values: &[f32]) -> Self {
+    pub fn of_sample(values: &[f32], known: Option<f32>) -> Self {
         let sample = Sample::of(values.len());
         if sample.blocks == 1 {
             return Self::of(values);
         }
         let [mut found] = sample.count(sample.blocks(values).collect(), |blocks| [Self::of_blocks(blocks)]);
-        if let Some(field) = highest_field(values) {
-            found.include(field);
-        }
+        found.include(known.unwrap_or_else(|| largest(values)));
         found
     }
 }
@@ -76,17 +75,18 @@ impl ExponentHistogram {
 mod tests {
     use super::*;
 
-    /// Rows of powers of two, and others. A column is a sixteenth of a row.
+    /// Rows of powers of two, and others. A column is a sixteenth of a row, and has about eight of the
+    /// taken blocks. Of blocks that are drawn, a third of the columns would be farther off.
     #[test]
     fn all_columns_of_a_row_are_counted() {
         const COLUMNS: usize = 16;
         for row in [512, 3 * 1024, 1 << 13, 1 << 15, 1 << 16, 100_003] {
             let length = 64 * row.max(1 << 14);
             let values: Vec<f32> = (0..length).map(|i| 2f32.powi((i % row * COLUMNS / row) as i32)).collect();
-            let found = ExponentHistogram::of_sample(&values);
+            let found = ExponentHistogram::of_sample(&values, None);
             let due = length as f64 / COLUMNS as f64;
             for (exponent, count) in found.exponents() {
-                assert!((count as f64 / due - 1.0).abs() < 0.15, "row {row}: {exponent} {count} {due}");
+                assert!((count as f64 / due - 1.0).abs() < 0.35, "row {row}: {exponent} {count} {due}");
             }
             assert_eq!(found.exponents().count(), COLUMNS, "{row}");
         }
@@ -102,13 +102,14 @@ mod tests {
         for (value, exponent) in [(3.0, Some(1)), (-1e-40, Some(-127)), (f32::NAN, None)] {
             let mut values = vec![0.0; length];
             values[left] = value;
-            let found = ExponentHistogram::of_sample(&values);
+            let found = ExponentHistogram::of_sample(&values, None);
+            assert_eq!(ExponentHistogram::of_sample(&values, Some(value)), found, "{value}");
             assert_eq!((found.values(), found.zeros()), (length as u64, length as u64 - 1), "{value}");
             assert_eq!(found.ends().map(|(_, highest)| highest), exponent, "{value}");
             assert_eq!(found.not_finite(), u64::from(exponent.is_none()), "{value}");
         }
         let ones = vec![1.0; length];
-        assert_eq!(ExponentHistogram::of_sample(&ones), ExponentHistogram::of(&ones));
-        assert_eq!(ExponentHistogram::of_sample(&[]), ExponentHistogram::default());
+        assert_eq!(ExponentHistogram::of_sample(&ones, None), ExponentHistogram::of(&ones));
+        assert_eq!(ExponentHistogram::of_sample(&[], None), ExponentHistogram::default());
     }
 }

@@ -113,8 +113,8 @@ impl Observer for Recorder {
         Arc::new(Unscaled { recorder: self.clone(), factor: (1.0 / scale) as f32 })
     }
 
-    fn gradient(&mut self, path: &str, gradient: &[f32]) {
-        let found = ExponentHistogram::of_sample(gradient);
+    fn gradient(&mut self, path: &str, gradient: &[f32], largest: Option<f32>) {
+        let found = ExponentHistogram::of_sample(gradient, largest);
         self.record(|update| update.weight_gradients.add(path, &found));
     }
 
@@ -174,7 +174,7 @@ mod tests {
             let receiver = observer.outputs(4.0);
             receiver.received("second", &[4.0, 0.0]);
             receiver.received("first", &[2.0]);
-            observer.gradient("weight", &[0.5]);
+            observer.gradient("weight", &[0.5], None);
             if !skipped {
                 observer.moves("weight", &[4096.0]);
                 observer.moved("weight", &[4095.0]);

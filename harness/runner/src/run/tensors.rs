@@ -68,7 +68,7 @@ impl Observer for TensorObserver {
         Arc::new(Outputs { tensors: self.clone(), scale })
     }
 
-    fn gradient(&mut self, path: &str, gradient: &[f32]) {
+    fn gradient(&mut self, path: &str, gradient: &[f32], _: Option<f32>) {
         self.add(TensorKind::WeightGradient, path, gradient, 1.0);
     }
 
@@ -111,7 +111,7 @@ mod tests {
         assert!(receiver.wants_values());
         receiver.computed("a", &[output]);
         receiver.received("a", &[16.0 * output]);
-        tensors.gradient("a.weight", &[output]);
+        tensors.gradient("a.weight", &[output], None);
         tensors.moved("a.weight", &[10.0]);
     }
 
