@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use zoo_models::ops::OutputReceiver;
 
+use crate::flat::{Flat, Magnitude};
+
 /// Observer of the values of one update. Its methods are called in the order in which they stand
 /// here.
 pub trait Observer {
@@ -26,6 +28,23 @@ pub trait Observer {
     fn moved(&mut self, path: &str, after: &[f32]);
 }
 
+/// Hands the gradients of the parameters that have one to an observer. `magnitudes` has those of
+/// these parameters, or is empty if they are not known.
+pub(crate) fn hand_over(
+    observer: &mut dyn Observer,
+    paths: &[(String, Vec<usize>)],
+    gradients: &[Option<Flat>],
+    magnitudes: &[Magnitude],
+) {
+    let mut magnitudes = magnitudes.iter();
+    for ((path, _), gradient) in paths.iter().zip(gradients) {
+        if let Some(gradient) = gradient {
+            let of_finite = magnitudes.next().filter(|magnitude| magnitude.square_sum.is_finite());
+            observer.gradient(path, &gradient.on_host(), of_finite.map(|magnitude| magnitude.largest as f32));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -38,6 +57,7 @@ mod tests {
 
     use super::*;
     use crate::error::TrainError;
+    use crate::flat::measure;
     use crate::parts::{Part, Unwatched, Watch};
     use crate::reduce::Local;
     use crate::scaling::LossScaler;
@@ -192,6 +212,21 @@ mod tests {
             assert_eq!(largest, due);
             assert_eq!(gradient == GRADIENT, due.is_some(), "{gradient:?}");
         }
+    }
+
+    #[test]
+    fn each_gradient_has_its_own_largest() {
+        let paths = ["idle", "infinite", "finite"].map(|path| (path.to_owned(), vec![2]));
+        let gradients = [None, Some(vec![f32::INFINITY, 1.0]), Some(vec![-4.0, 3.0])];
+        let flats = gradients.map(|values| values.map(Flat::Host));
+        let (magnitudes, _) = measure(&flats.iter().flatten().collect::<Vec<_>>(), Vec::new());
+        let mut observing = Observing::default();
+        hand_over(&mut observing, &paths, &flats, &magnitudes);
+        let due = [
+            Seen::Gradient("infinite".to_owned(), vec![f32::INFINITY, 1.0], None),
+            Seen::Gradient("finite".to_owned(), vec![-4.0, 3.0], Some(4.0)),
+        ];
+        assert_eq!(*observing.0.lock().unwrap(), due);
     }
 
     #[test]

@@ -36,6 +36,7 @@ use zoo_recipes::{
 use crate::error::TrainError;
 use crate::flat::{self, Flat, Magnitude};
 use crate::groups::{group_factors, is_bias, is_embedding, is_norm_scale, is_recurrent};
+use crate::observe::hand_over;
 use crate::optimizer::{Gradient, Optimizer, Place, optimizer};
 use crate::parts::{Part, Watch};
 use crate::reduce::Reducer;
@@ -302,8 +303,10 @@ pub fn run_phase<M: Module, B>(
         reduce(&mut gradients, &paths, device.as_ref(), reducer)?;
     }
     // A penalty changes the gradients before they are measured.
-    if phase.l2.is_some() {
-        hand_over(&gradients, &[], &paths, watch);
+    if phase.l2.is_some()
+        && let Some(observer) = watch.observer()
+    {
+        hand_over(observer, &paths, &gradients, &[]);
     }
     let model = match &phase.l2 {
         Some(l2) => add_penalty(model, &mut gradients, &paths, &mine, l2),
@@ -325,8 +328,10 @@ pub fn run_phase<M: Module, B>(
     let (mut magnitudes, read) = flat::measure(&measured, sums.pending());
     drop(weights);
     let mut of_weights = magnitudes.split_off(moved);
-    if phase.l2.is_none() {
-        hand_over(&gradients, &magnitudes, &paths, watch);
+    if phase.l2.is_none()
+        && let Some(observer) = watch.observer()
+    {
+        hand_over(observer, &paths, &gradients, &magnitudes);
     }
     let norm = magnitudes.iter().map(|m| m.square_sum).sum::<f64>().sqrt();
     let largest = magnitudes.iter().map(|m| m.largest).fold(0.0, f64::max);
@@ -390,23 +395,6 @@ pub fn run_phase<M: Module, B>(
     };
     watch.ended(Part::Update)?;
     Ok((model, report))
-}
-
-/// Hands the gradients to the observer, with their magnitudes if these are known.
-fn hand_over(
-    gradients: &[Option<Flat>],
-    magnitudes: &[Magnitude],
-    paths: &[(String, Vec<usize>)],
-    watch: &mut (impl Watch + ?Sized),
-) {
-    let Some(observer) = watch.observer() else { return };
-    let mut magnitudes = magnitudes.iter();
-    for (gradient, (path, _)) in gradients.iter().zip(paths) {
-        if let Some(gradient) = gradient {
-            let of_finite = magnitudes.next().filter(|magnitude| magnitude.square_sum.is_finite());
-            observer.gradient(path, &gradient.on_host(), of_finite.map(|magnitude| magnitude.largest as f32));
-        }
-    }
 }
 
 /// The factor of one parameter's gradient: see [`LarcSpec`].
