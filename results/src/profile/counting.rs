@@ -177,7 +177,7 @@ impl UpdateCounts {
         if is_unchanged(before, after) {
             self.tables[0].count(before);
             self.unchanged += before.len() as u64;
-        } else if before.len() == PART && find_cells(before, after, cells) {
+        } else if before.len() >= FEW && find_cells(before, after, cells) {
             self.cells.resize(CELLS, [0; 2]);
             let counts = &mut self.cells[..CELLS];
             for (i, cell) in cells.iter().enumerate() {
@@ -289,7 +289,7 @@ mod tests {
     /// More values than a thread counts at a time, and an odd rest.
     #[test]
     fn many_values_are_each_counted_once_by_every_number_of_threads() {
-        let values: Vec<f32> = (0..3 * BLOCK + 7).map(|i| [0.0, 1.0, 4.0, -0.25, 1.5][i % 5]).collect();
+        let values: Vec<f32> = (0..ALONE + BLOCK + 7).map(|i| [0.0, 1.0, 4.0, -0.25, 1.5][i % 5]).collect();
         let of = |x: f32| values.iter().filter(|y| **y == x).count() as u64;
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -324,7 +324,7 @@ mod tests {
     /// Zeros in some parts only, and subnormal values in a part without a zero.
     #[test]
     fn a_long_update_has_the_same_histograms_as_its_values() {
-        let length = 2 * BLOCK + 2 * PART + 5;
+        let length = ALONE + BLOCK + 2 * PART + 5;
         let before: Vec<f32> =
             (0..length).map(|i| if (i / PART).is_multiple_of(3) { TINY } else { (i % 7) as f32 }).collect();
         let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
