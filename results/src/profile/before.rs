@@ -2,7 +2,7 @@
 
 use super::counting::of_update;
 use super::histogram::ExponentHistogram;
-use super::sample::{BLOCK, Sample};
+use super::sample::Sample;
 
 /// The weights of one parameter before an update. Of a parameter with 65,536 values or more, a sample
 /// is kept: one block of each group of blocks. It stands for the group, so that parameters have their
@@ -18,9 +18,12 @@ impl WeightsBefore {
     /// Keeps weights in place of those that were kept.
     pub fn keep(&mut self, weights: &[f32]) {
         self.length = weights.len();
-        self.kept.clear();
-        // On this thread: others take longer to start than it takes to copy.
-        Sample::of(self.length).blocks(weights).for_each(|block| self.kept.extend_from_slice(block));
+        if let Some(sample) = Sample::of(self.length) {
+            sample.copy(weights, &mut self.kept);
+        } else {
+            self.kept.clear();
+            self.kept.extend_from_slice(weights);
+        }
     }
 
     /// Counts the kept weights, their differences from the new weights, and the ratios
@@ -32,8 +35,12 @@ impl WeightsBefore {
     #[must_use]
     pub fn compared_with(&self, weights: &[f32]) -> [ExponentHistogram; 3] {
         assert_eq!(self.length, weights.len(), "an update keeps the number of weights");
-        let sample = Sample::of(self.length);
-        sample.count(self.kept.chunks(BLOCK).zip(sample.blocks(weights)).collect(), of_update)
+        let Some(sample) = Sample::of(self.length) else { return of_update(&self.kept, weights) };
+        let mut new = Vec::with_capacity(self.kept.len());
+        let taken = sample.copy(weights, &mut new);
+        let ((before, before_behind), (after, after_behind)) =
+            (self.kept.split_at(taken), new.split_at(taken));
+        sample.stands_for(of_update(before, after), of_update(before_behind, after_behind))
     }
 }
 
@@ -41,7 +48,7 @@ impl WeightsBefore {
 mod tests {
     use super::*;
     use crate::profile::counting::defined;
-    use crate::profile::sample::ENOUGH;
+    use crate::profile::sample::{BLOCK, ENOUGH, LARGE};
 
     fn compared(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
         let mut kept = WeightsBefore::default();
@@ -64,7 +71,7 @@ mod tests {
 
     #[test]
     fn all_values_are_counted_up_to_the_limit() {
-        for length in [ENOUGH, 2 * ENOUGH - 1] {
+        for length in [ENOUGH, LARGE - 1] {
             let before: Vec<f32> = (0..length).map(|i| 1.0 + (i % 977) as f32).collect();
             let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
             assert_eq!(compared(&before, &after), defined(&before, &after));
@@ -77,7 +84,7 @@ mod tests {
     fn of_a_large_array_one_block_of_each_group_stands_for_the_others() {
         const EXPONENTS: usize = 100;
         let (length, blocks, groups) = (5 * ENOUGH + 3 * BLOCK, 5, ENOUGH / BLOCK);
-        let sample = Sample::of(length);
+        let sample = Sample::of(length).unwrap();
         assert_eq!((sample.blocks, sample.groups), (blocks, groups));
         let mut before = vec![f32::MAX; length];
         let mut due = [0; EXPONENTS];

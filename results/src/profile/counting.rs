@@ -1,5 +1,6 @@
-//! Counting of values by exponent on several threads.
+//! Counting of values by exponent.
 
+use pulp::Arch;
 use rayon::prelude::*;
 
 use super::histogram::{BIAS, ExponentHistogram, FIELDS, MANTISSA, NOT_FINITE};
@@ -29,23 +30,17 @@ const WEIGHT_BITS: u32 = 5;
 const LOWEST_CHANGE: i32 = LOWEST_WEIGHT - MANTISSA as i32 - 1;
 /// Number of exponents of differences that have cells, with that of 0, as a power of two.
 const CHANGE_BITS: u32 = 6;
-/// Number of cells of the joint table. Their last bit is set where the ratio of the mantissas is
+/// Number of cells of a weight's exponent. Their last bit is set where the ratio of the mantissas is
 /// below 1.
-const CELLS: usize = 1 << (WEIGHT_BITS + CHANGE_BITS + 1);
+const CHANGES: usize = 1 << (CHANGE_BITS + 1);
+/// Number of cells of the joint table.
+const CELLS: usize = CHANGES << WEIGHT_BITS;
 
 impl ExponentHistogram {
     /// Counts values.
     #[must_use]
     pub fn of(values: &[f32]) -> Self {
-        Self::of_blocks(values.chunks(BLOCK).collect())
-    }
-
-    /// Counts the values of blocks.
-    pub(super) fn of_blocks(blocks: Vec<&[f32]>) -> Self {
-        let length = blocks.first().map_or(0, |block| block.len());
-        sum(side_by_side(blocks, length, |tables: &mut Tables, block: &[f32]| {
-            block.chunks(PART).for_each(|part| tables.count(part));
-        }))
+        sum(values, |tables, part| tables.count(part))
     }
 
     /// Counts values times a factor.
@@ -54,50 +49,34 @@ impl ExponentHistogram {
         if factor == 1.0 {
             return Self::of(values);
         }
-        sum(side_by_side(values.chunks(BLOCK).collect(), BLOCK, |tables: &mut Tables, block: &[f32]| {
+        sum(values, |tables, part| {
             let mut scaled = [0f32; PART];
-            for part in block.chunks(PART) {
-                let scaled = &mut scaled[..part.len()];
-                scaled.iter_mut().zip(part).for_each(|(to, x)| *to = x * factor);
-                tables.count(scaled);
-            }
-        }))
+            let scaled = &mut scaled[..part.len()];
+            scaled.iter_mut().zip(part).for_each(|(to, x)| *to = x * factor);
+            tables.count(scaled);
+        })
     }
 }
 
-/// Counts what one update did to blocks of weights, in one pass: the values before, the differences,
-/// and the ratios |before| / |difference|. The ratio of an unchanged value is not finite. Each pair
-/// has the values before and after.
-pub fn of_update(blocks: Vec<(&[f32], &[f32])>) -> [ExponentHistogram; 3] {
-    let length = blocks.first().map_or(0, |(before, _)| before.len());
-    let counted = side_by_side(blocks, length, |counts: &mut UpdateCounts, (before, after)| {
-        before.chunks(PART).zip(after.chunks(PART)).for_each(|(before, after)| counts.count(before, after));
-    });
-    let mut sums: [ExponentHistogram; 3] = Default::default();
-    counted.iter().for_each(|counts| counts.add_to(&mut sums));
-    sums
+/// Counts what one update did to weights, in one pass: the values before, the differences, and the
+/// ratios |before| / |difference|. The ratio of an unchanged value is not finite. On this thread: a
+/// sample is too small to wake others.
+pub fn of_update(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
+    let mut counts = UpdateCounts::default();
+    before.chunks(PART).zip(after.chunks(PART)).for_each(|(before, after)| counts.count(before, after));
+    counts.histograms()
 }
 
-/// Counts blocks side by side. Each of the results has the counts of several blocks. `length` is the
-/// number of values of a block.
-fn side_by_side<B: Send, C: Default + Send>(
-    blocks: Vec<B>,
-    length: usize,
-    count: impl Fn(&mut C, B) + Sync,
-) -> Vec<C> {
-    let count = |mut counts: C, block: B| {
-        count(&mut counts, block);
-        counts
+/// The sum of the counts of all parts. Many values are counted on several threads.
+fn sum(values: &[f32], count: impl Fn(&mut Tables, &[f32]) + Sync) -> ExponentHistogram {
+    let count = |mut tables: Tables, block: &[f32]| {
+        block.chunks(PART).for_each(|part| count(&mut tables, part));
+        tables
     };
-    match blocks.len() * length {
-        // Tables take longer to make than a few values to count.
-        0 => Vec::new(),
-        1..=ALONE => vec![blocks.into_iter().fold(C::default(), count)],
-        _ => blocks.into_par_iter().with_min_len(BLOCK.div_ceil(length)).fold(C::default, count).collect(),
-    }
-}
-
-fn sum(counted: Vec<Tables>) -> ExponentHistogram {
+    let counted = match values.len() {
+        0..=ALONE => vec![count(Tables::default(), values)],
+        _ => values.par_chunks(BLOCK).fold(Tables::default, count).collect(),
+    };
     let mut sum = ExponentHistogram::default();
     counted.iter().for_each(|tables| tables.add_to(&mut sum));
     sum
@@ -112,40 +91,34 @@ pub fn largest(values: &[f32]) -> f32 {
 }
 
 /// Numbers of values by exponent field.
+#[derive(Default)]
 struct Tables {
-    /// The numbers are the sums over the tables. Field 0 counts the zeros, too.
-    fields: Box<[[u64; FIELDS]; TABLES]>,
+    /// The numbers are the sums over the tables. Field 0 counts the zeros, too. `None` until a value
+    /// is counted.
+    fields: Option<Box<[[u64; FIELDS]; TABLES]>>,
     zeros: u64,
-}
-
-impl Default for Tables {
-    fn default() -> Self {
-        Self { fields: Box::new([[0; FIELDS]; TABLES]), zeros: 0 }
-    }
 }
 
 impl Tables {
     fn count(&mut self, part: &[f32]) {
+        let fields = self.fields.get_or_insert_with(|| Box::new([[0; FIELDS]; TABLES]));
         if all_zeros(part) {
-            self.fields[0][0] += part.len() as u64;
+            fields[0][0] += part.len() as u64;
             self.zeros += part.len() as u64;
             return;
         }
-        let of_zeros = self.field_zero();
-        count_fields(&mut self.fields, part);
+        // Number of values with the exponent field 0: the zeros and the subnormal values of FP32.
+        let field_zero = |fields: &[[u64; FIELDS]; TABLES]| fields.iter().map(|table| table[0]).sum::<u64>();
+        let of_zeros = field_zero(fields);
+        count_fields(fields, part);
         // Most parts have no zero, and their values need not be read again.
-        if self.field_zero() > of_zeros {
+        if field_zero(fields) > of_zeros {
             self.zeros += u64::from(zeros(part));
         }
     }
 
-    /// Number of values with the exponent field 0: the zeros and the subnormal values of FP32.
-    fn field_zero(&self) -> u64 {
-        self.fields.iter().map(|table| table[0]).sum()
-    }
-
     fn add_to(&self, sum: &mut ExponentHistogram) {
-        for table in self.fields.iter() {
+        for table in self.fields.iter().flat_map(|fields| fields.iter()) {
             sum.fields.iter_mut().zip(table).for_each(|(sum, count)| *sum += count);
         }
         sum.fields[0] -= self.zeros;
@@ -195,26 +168,34 @@ impl UpdateCounts {
         }
     }
 
-    fn add_to(&self, sums: &mut [ExponentHistogram; 3]) {
+    fn histograms(&self) -> [ExponentHistogram; 3] {
+        let mut sums: [ExponentHistogram; 3] = Default::default();
         self.tables.iter().zip(sums.iter_mut()).for_each(|(tables, sum)| tables.add_to(sum));
-        let [weights, changes, ratios] = sums;
+        let [weights, changes, ratios] = &mut sums;
         changes.zeros += self.unchanged;
         ratios.fields[NOT_FINITE] += self.unchanged;
-        let counts = self.cells.iter().map(|turns| turns.iter().copied().map(u64::from).sum::<u64>());
-        for (cell, count) in counts.enumerate().filter(|(_, count)| *count > 0) {
-            let weight = LOWEST_WEIGHT + (cell >> (CHANGE_BITS + 1)) as i32;
-            weights.fields[field_of(weight)] += count;
-            let of_change = (cell >> 1) % (1 << CHANGE_BITS);
-            if of_change == 0 {
-                changes.zeros += count;
-                ratios.fields[NOT_FINITE] += count;
-            } else {
-                let change = LOWEST_CHANGE - 1 + of_change as i32;
-                changes.fields[field_of(change)] += count;
-                ratios.fields[field_of(weight - change - (cell % 2) as i32)] += count;
+        let of_one_weight = self.cells.chunks_exact(CHANGES);
+        for (weight, cells) in (LOWEST_WEIGHT..).zip(of_one_weight).filter(|(_, cells)| !are_empty(cells)) {
+            let counts = cells.iter().map(|[one, other]| u64::from(*one) + u64::from(*other));
+            for (cell, count) in counts.enumerate().filter(|(_, count)| *count > 0) {
+                weights.fields[field_of(weight)] += count;
+                if cell < 2 {
+                    changes.zeros += count;
+                    ratios.fields[NOT_FINITE] += count;
+                } else {
+                    let change = LOWEST_CHANGE - 1 + (cell / 2) as i32;
+                    changes.fields[field_of(change)] += count;
+                    ratios.fields[field_of(weight - change - (cell % 2) as i32)] += count;
+                }
             }
         }
+        sums
     }
+}
+
+/// Whether no weight has one of these cells.
+fn are_empty(cells: &[[u32; 2]]) -> bool {
+    cells.iter().fold(0, |any, [one, other]| any | one | other) == 0
 }
 
 /// The exponent field of an exponent.
@@ -254,8 +235,16 @@ fn zeros(values: &[f32]) -> u32 {
 }
 
 /// Finds the cell of each weight. Returns whether all have one; if not, the cells mean nothing.
-#[inline(never)]
 fn find_cells(before: &[f32], after: &[f32], cells: &mut [u32]) -> bool {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || cells_of(before, after, cells),
+    )
+}
+
+/// The loop of [`find_cells`], which is compiled for several instruction sets.
+#[inline(always)]
+fn cells_of(before: &[f32], after: &[f32], cells: &mut [u32]) -> bool {
     const FRACTION: u32 = (1 << MANTISSA) - 1;
     /// A smaller field is that of a difference of 0.
     const NO_CHANGE: i32 = LOWEST_CHANGE - 1 + BIAS;
@@ -317,19 +306,15 @@ mod tests {
         assert_eq!((mixed.zeros(), mixed.nonzero()), (2 * PART as u64 + 1, 2));
     }
 
-    fn updated(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
-        of_update(before.chunks(BLOCK).zip(after.chunks(BLOCK)).collect())
-    }
-
     /// Zeros in some parts only, and subnormal values in a part without a zero.
     #[test]
     fn a_long_update_has_the_same_histograms_as_its_values() {
-        let length = ALONE + BLOCK + 2 * PART + 5;
+        let length = 32 * PART + 5;
         let before: Vec<f32> =
             (0..length).map(|i| if (i / PART).is_multiple_of(3) { TINY } else { (i % 7) as f32 }).collect();
         let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
         let due = defined(&before, &after);
-        assert_eq!(updated(&before, &after), due);
+        assert_eq!(of_update(&before, &after), due);
         let zeros = |values: &[f32]| values.iter().filter(|x| **x == 0.0).count() as u64;
         assert_eq!(due[0].zeros(), zeros(&before));
     }
@@ -354,7 +339,7 @@ mod tests {
                     for after in after.chunks(PART / 8) {
                         let before = &before[..after.len()];
                         with_cells += usize::from(find_cells(before, after, &mut [0; PART]));
-                        let found = updated(before, after);
+                        let found = of_update(before, after);
                         assert_eq!(found, defined(before, after), "{weight:e} to {after:?}");
                     }
                 }
@@ -368,7 +353,7 @@ mod tests {
     fn unchanged_parts_have_no_finite_ratio_and_their_nan_no_difference() {
         for odd in [0.5, f32::NAN, f32::INFINITY, 0.0] {
             let weights = [[0.25; PART], [odd; PART]].concat();
-            let found = updated(&weights, &weights);
+            let found = of_update(&weights, &weights);
             assert_eq!(found, defined(&weights, &weights), "{odd}");
             assert_eq!(found[2].not_finite(), 2 * PART as u64);
         }

@@ -3,11 +3,13 @@
 use super::counting::largest;
 use super::histogram::ExponentHistogram;
 
+/// An array with fewer values is counted as a whole.
+pub const LARGE: usize = 1 << 16;
 /// A sample has at least so many values. A share of so many independent values has a standard error of
-/// at most 0.28 points. If the values of a row behave alike, the rows count.
-pub const ENOUGH: usize = 1 << 15;
+/// at most 0.39 points. If the values of a row behave alike, the rows count.
+pub const ENOUGH: usize = 1 << 14;
 /// Number of values of a block: few, so that many rows are counted.
-pub const BLOCK: usize = 1 << 7;
+pub const BLOCK: usize = 1 << 5;
 /// The fraction of the square root of 2, as a fraction of 2^32.
 const ROOT: u32 = 0x6a09_e667;
 
@@ -21,10 +23,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The sample of an array of this length; all values if they are fewer than twice [`ENOUGH`].
-    pub fn of(length: usize) -> Self {
-        let blocks = (length / ENOUGH).max(1);
-        Self { blocks, groups: length / (blocks * BLOCK) }
+    /// The sample of an array of this length; `None` if all values are counted.
+    pub fn of(length: usize) -> Option<Self> {
+        let blocks = length / ENOUGH;
+        (length >= LARGE).then(|| Self { blocks, groups: length / (blocks * BLOCK) })
     }
 
     /// Places of the first values of the taken blocks. The place within a group follows multiples of
@@ -38,22 +40,25 @@ impl Sample {
         })
     }
 
-    /// The taken values: blocks of the groups, and then those of the rest.
-    pub fn blocks<'a>(&self, values: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
-        let rest = values[self.groups * self.blocks * BLOCK..].chunks(BLOCK);
-        self.starts().map(|start| &values[start..start + BLOCK]).chain(rest)
+    /// Copies the blocks of the groups, and then the values behind the last group, in place of the
+    /// values of `to`. Returns the number of values of the blocks.
+    pub fn copy(&self, values: &[f32], to: &mut Vec<f32>) -> usize {
+        to.clear();
+        self.starts().for_each(|start| to.extend_from_slice(&values[start..start + BLOCK]));
+        let taken = to.len();
+        to.extend_from_slice(&values[taken * self.blocks..]);
+        taken
     }
 
-    /// The counts of all values, from those of the taken blocks.
-    pub fn count<B, const N: usize>(
+    /// The counts of all values, from those of the blocks and of the values behind the groups.
+    pub fn stands_for<const N: usize>(
         &self,
-        mut blocks: Vec<B>,
-        count: impl Fn(Vec<B>) -> [ExponentHistogram; N],
+        blocks: [ExponentHistogram; N],
+        behind: [ExponentHistogram; N],
     ) -> [ExponentHistogram; N] {
-        let rest = blocks.split_off(self.groups);
-        let mut sums = count(blocks).map(|found| found.times(self.blocks as u64));
-        sums.iter_mut().zip(count(rest)).for_each(|(sum, more)| sum.merge(&more));
-        sums
+        let mut all = blocks.map(|found| found.times(self.blocks as u64));
+        all.iter_mut().zip(&behind).for_each(|(all, behind)| all.merge(behind));
+        all
     }
 }
 
@@ -62,11 +67,11 @@ impl ExponentHistogram {
     /// given. The numbers add up to that of all.
     #[must_use]
     pub fn of_sample(values: &[f32], known: Option<f32>) -> Self {
-        let sample = Sample::of(values.len());
-        if sample.blocks == 1 {
-            return Self::of(values);
-        }
-        let [mut found] = sample.count(sample.blocks(values).collect(), |blocks| [Self::of_blocks(blocks)]);
+        let Some(sample) = Sample::of(values.len()) else { return Self::of(values) };
+        let mut copy = Vec::with_capacity(2 * ENOUGH);
+        let taken = sample.copy(values, &mut copy);
+        let (blocks, behind) = copy.split_at(taken);
+        let [mut found] = sample.stands_for([Self::of(blocks)], [Self::of(behind)]);
         found.include(known.unwrap_or_else(|| largest(values)));
         found
     }
@@ -96,7 +101,7 @@ mod tests {
     #[test]
     fn the_largest_value_is_counted_wherever_it_is() {
         let length = 5 * ENOUGH + 3;
-        let sample = Sample::of(length);
+        let sample = Sample::of(length).unwrap();
         let is_taken = |place: &usize| sample.starts().any(|start| (start..start + BLOCK).contains(place));
         let left = (0..length).filter(|place| !is_taken(place)).nth(1000).unwrap();
         for (value, exponent) in [(3.0, Some(1)), (-1e-40, Some(-127)), (f32::NAN, None)] {
