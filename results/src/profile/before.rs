@@ -5,8 +5,9 @@ use super::histogram::ExponentHistogram;
 use super::sample::Sample;
 
 /// The weights of one parameter before an update. Of a parameter with 65,536 values or more, a sample
-/// is kept: one block of each group of blocks. It stands for the group, so that parameters have their
-/// weight in sums. The memory is used again for the next parameter.
+/// is kept: one block of each group of blocks, and the values behind the last group. A block stands
+/// for its group, so that parameters have their weight in sums. The memory is used again for the next
+/// parameter.
 #[derive(Debug, Default)]
 pub struct WeightsBefore {
     kept: Vec<f32>,
@@ -40,7 +41,7 @@ impl WeightsBefore {
         let taken = sample.copy(weights, &mut new);
         let ((before, before_behind), (after, after_behind)) =
             (self.kept.split_at(taken), new.split_at(taken));
-        sample.stands_for(of_update(before, after), of_update(before_behind, after_behind))
+        sample.scaled_up(of_update(before, after), of_update(before_behind, after_behind))
     }
 }
 
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn all_values_are_counted_up_to_the_limit() {
-        for length in [ENOUGH, LARGE - 1] {
+        for length in [0, LARGE - 1] {
             let before: Vec<f32> = (0..length).map(|i| 1.0 + (i % 977) as f32).collect();
             let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
             assert_eq!(compared(&before, &after), defined(&before, &after));
@@ -104,6 +105,16 @@ mod tests {
         assert_eq!(ratios.exponents().collect::<Vec<_>>(), [(1, behind as u64)]);
         for found in [weights, changes, ratios] {
             assert_eq!(found.values(), length as u64);
+        }
+    }
+
+    #[test]
+    fn a_sample_without_values_behind_its_groups_adds_up_to_all_values() {
+        let before: Vec<f32> = (0..LARGE).map(|i| 1.0 + (i % 977) as f32).collect();
+        let after: Vec<f32> = before.iter().map(|x| x + 0.5).collect();
+        for (found, all) in compared(&before, &after).iter().zip(defined(&before, &after)) {
+            assert_eq!(found.values(), LARGE as u64);
+            assert_eq!(found.ends(), all.ends());
         }
     }
 

@@ -8,7 +8,7 @@ use super::histogram::{BIAS, ExponentHistogram, FIELDS, MANTISSA, NOT_FINITE};
 /// Bits of a value without its sign.
 const MAGNITUDE: u32 = 0x7fff_ffff;
 /// Number of values that are read at a time. A row of a table of embeddings is hardly longer, so
-/// most parts of such a table have a gradient or have none.
+/// most parts of such a table have a gradient or have none, unless the table is sampled.
 const PART: usize = 1 << 8;
 /// Number of values of a part that are compared at a time.
 const FEW: usize = 1 << 5;
@@ -30,8 +30,8 @@ const WEIGHT_BITS: u32 = 5;
 const LOWEST_CHANGE: i32 = LOWEST_WEIGHT - MANTISSA as i32 - 1;
 /// Number of exponents of differences that have cells, with that of 0, as a power of two.
 const CHANGE_BITS: u32 = 6;
-/// Number of cells of a weight's exponent. Their last bit is set where the ratio of the mantissas is
-/// below 1.
+/// Number of cells of a weight's exponent. The last bit of a cell's number is set where the ratio of
+/// the mantissas is below 1.
 const CHANGES: usize = 1 << (CHANGE_BITS + 1);
 /// Number of cells of the joint table.
 const CELLS: usize = CHANGES << WEIGHT_BITS;
@@ -59,8 +59,8 @@ impl ExponentHistogram {
 }
 
 /// Counts what one update did to weights, in one pass: the values before, the differences, and the
-/// ratios |before| / |difference|. The ratio of an unchanged value is not finite. On this thread: a
-/// sample is too small to wake others.
+/// ratios |before| / |difference|. The ratio of an unchanged value is not finite. Runs on this thread:
+/// it is given fewer than 65,536 values, or about a 512th of a larger array.
 pub fn of_update(before: &[f32], after: &[f32]) -> [ExponentHistogram; 3] {
     let mut counts = UpdateCounts::default();
     before.chunks(PART).zip(after.chunks(PART)).for_each(|(before, after)| counts.count(before, after));
@@ -136,8 +136,8 @@ struct UpdateCounts {
     /// Those whose exponents have no cell.
     tables: [Tables; 3],
     /// Numbers by exponent of the weight, exponent of the difference, and order of the mantissas: the
-    /// sums over two tables that take turns. A sample has far fewer than 2^32 values. Empty until a
-    /// cell is found.
+    /// sums over two tables that take turns. A sample has far fewer than 2^32 values, and so have the
+    /// values behind its groups. Empty until a cell is found.
     cells: Vec<[u32; 2]>,
     /// Number of weights of unchanged parts; the first table counts the weights.
     unchanged: u64,
@@ -295,6 +295,11 @@ mod tests {
         let by = |factor: f32| ExponentHistogram::of_scaled(&values, factor);
         assert_eq!(by(1.0), ExponentHistogram::of(&values));
         assert_eq!(by(0.125), ExponentHistogram::of(&[0.125, 0.375, 0.0, -1.25e-4]));
+        for length in [PART + 1, ALONE + PART + 5] {
+            let values: Vec<f32> = (0..length).map(|i| (i % 1009) as f32).collect();
+            let scaled: Vec<f32> = values.iter().map(|x| x * 0.125).collect();
+            assert_eq!(ExponentHistogram::of_scaled(&values, 0.125), ExponentHistogram::of(&scaled));
+        }
     }
 
     #[test]
@@ -306,13 +311,28 @@ mod tests {
         assert_eq!((mixed.zeros(), mixed.nonzero()), (2 * PART as u64 + 1, 2));
     }
 
-    /// Zeros in some parts only, and subnormal values in a part without a zero.
+    /// Parts of four kinds in turn: subnormal values, zeros among others, and values that have cells of
+    /// several exponents, which change and do not. The last part is short and has cells.
     #[test]
     fn a_long_update_has_the_same_histograms_as_its_values() {
-        let length = 32 * PART + 5;
-        let before: Vec<f32> =
-            (0..length).map(|i| if (i / PART).is_multiple_of(3) { TINY } else { (i % 7) as f32 }).collect();
-        let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + [0.0, 0.5, -3.0][i % 3]).collect();
+        let length = 34 * PART + FEW + 5;
+        let value = |i: usize| match i / PART % 4 {
+            0 => TINY,
+            1 => (i % 7) as f32,
+            // Each of these exponents is at odd places only, and at even places only.
+            _ if i % 51 == 1 => 2f32.powi(LOWEST_WEIGHT + (i % 2) as i32),
+            _ => (1 + i % 7) as f32,
+        };
+        let before: Vec<f32> = (0..length).map(value).collect();
+        let is_still = |i: usize| i / PART % 4 == 3;
+        let step = |i: usize| if is_still(i) { 0.0 } else { [0.0, 0.5, -3.0][i % 3] };
+        let after: Vec<f32> = before.iter().zip(0..).map(|(x, i)| x + step(i)).collect();
+        let kinds = before
+            .chunks(PART)
+            .zip(after.chunks(PART))
+            .map(|(before, after)| (find_cells(before, after, &mut [0; PART]), is_unchanged(before, after)));
+        let due = [(false, false), (false, false), (true, false), (true, true)].into_iter().cycle();
+        assert!(kinds.eq(due.take(35)));
         let due = defined(&before, &after);
         assert_eq!(of_update(&before, &after), due);
         let zeros = |values: &[f32]| values.iter().filter(|x| **x == 0.0).count() as u64;
@@ -336,9 +356,10 @@ mod tests {
                     (0..=255).map(|other| value(other, (fraction + other as usize) % fractions.len()));
                 let sums = (0..=255).map(|other| weight - value(other, (fraction * 5 + 1) % fractions.len()));
                 for after in [steps.collect(), others.collect(), sums.collect::<Vec<f32>>()] {
-                    for after in after.chunks(PART / 8) {
+                    for after in after.chunks(FEW) {
                         let before = &before[..after.len()];
-                        with_cells += usize::from(find_cells(before, after, &mut [0; PART]));
+                        let is_long = after.len() >= FEW;
+                        with_cells += usize::from(is_long && find_cells(before, after, &mut [0; PART]));
                         let found = of_update(before, after);
                         assert_eq!(found, defined(before, after), "{weight:e} to {after:?}");
                     }

@@ -5,8 +5,9 @@ use super::histogram::ExponentHistogram;
 
 /// An array with fewer values is counted as a whole.
 pub const LARGE: usize = 1 << 16;
-/// A sample has at least so many values. A share of so many independent values has a standard error of
-/// at most 0.39 points. If the values of a row behave alike, the rows count.
+/// The least number of values of a sample's blocks. A share of independent values has a standard error
+/// of at most 0.39 points. If the values of a block behave alike, it is at most 2.2 points: a sample
+/// has at least 512 blocks.
 pub const ENOUGH: usize = 1 << 14;
 /// Number of values of a block: few, so that many rows are counted.
 pub const BLOCK: usize = 1 << 5;
@@ -50,8 +51,9 @@ impl Sample {
         taken
     }
 
-    /// The counts of all values, from those of the blocks and of the values behind the groups.
-    pub fn stands_for<const N: usize>(
+    /// The counts of all values: those of the taken blocks, multiplied by the number of blocks of a
+    /// group, and those of the values behind the last group.
+    pub fn scaled_up<const N: usize>(
         &self,
         blocks: [ExponentHistogram; N],
         behind: [ExponentHistogram; N],
@@ -71,7 +73,7 @@ impl ExponentHistogram {
         let mut copy = Vec::with_capacity(2 * ENOUGH);
         let taken = sample.copy(values, &mut copy);
         let (blocks, behind) = copy.split_at(taken);
-        let [mut found] = sample.stands_for([Self::of(blocks)], [Self::of(behind)]);
+        let [mut found] = sample.scaled_up([Self::of(blocks)], [Self::of(behind)]);
         found.include(known.unwrap_or_else(|| largest(values)));
         found
     }
@@ -80,6 +82,13 @@ impl ExponentHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_is_taken_of_large_arrays() {
+        assert!(Sample::of(LARGE - 1).is_none());
+        let sample = Sample::of(LARGE).unwrap();
+        assert_eq!((sample.blocks, sample.groups), (4, 512));
+    }
 
     /// Rows of powers of two, and others. A column is a sixteenth of a row.
     #[test]
